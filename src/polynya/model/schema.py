@@ -99,7 +99,7 @@ def schema_of(
 
 
 def assign_ids(columns: Iterable[t.Field], first: int = 0) -> tuple[t.Field, ...]:
-    """Number columns from `first` on: a column before what it holds, inside a ROW what a member holds before the member."""
+    """Number columns from `first` on: a column before what it holds, a ROW member after what it holds."""
     next_id = first
     numbered = []
     for column in columns:

@@ -1,0 +1,1 @@
+"""Apache Paimon tables, native to PySpark."""
