@@ -2,11 +2,13 @@
 
 Names are relative to the root, separated by '/', never absolute, never containing '..' or NUL; the empty name is the
 root itself. A blob is visible whole or not at all: no reader ever sees half of one. Folders exist because blobs do;
-a store with real directories keeps that appearance.
+a store with real directories keeps that appearance, except that it lists empty ones too.
 
-Every verb raises NotFoundError when a blob it reads is absent, AlreadyExistsError when `put_new` or `rename_folder`
-finds its name taken, InvalidInputError for a malformed name, and StorageError for whatever else the store says (the
-name of the blob in the message, the store's own exception as the cause).
+Every verb raises NotFoundError when a blob it reads is absent (a folder is not a blob), AlreadyExistsError when
+`put_new` or `rename_folder` finds its name taken, InvalidInputError for a malformed name, and StorageError for whatever
+else the store says (the name of the blob in the message, the store's own exception as the cause).
+
+`polynya.storage.urls` opens a storage; one that is not in memory can be pickled.
 """
 
 from collections.abc import Iterable, Iterator
