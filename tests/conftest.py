@@ -3,4 +3,16 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a server run in one process, so that there is one Spark session and one Java."""
+    for item in items:
+        for server in ("spark", "interop"):
+            if item.get_closest_marker(server):
+                item.add_marker(pytest.mark.xdist_group(server))
+                break

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Everything a developer runs: `python3 dev.py WHAT`. Needs Python 3.11 or newer and nothing else; sets itself up.
+
+demo    a small story on the terminal
+check   the quick gate: format, lint, types, layers, tests that start no server
+test    the whole gate: the same, and the tests with Spark, S3 and the real Java Paimon
+bench   the benchmarks: `dev.py bench ARGUMENTS` runs bench/run
+lock    make requirements.lock anew from pyproject.toml (needs uv on the path)
+setup   only make or refresh .venv
+
+What follows WHAT is handed on: `dev.py test -k commit`, `dev.py demo --help`.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036  # older ones come this far, and deserve a sentence
+    sys.exit("dev.py: needs Python 3.11 or newer, this is {}.{}".format(*sys.version_info))
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / "bin"
+STAMP = VENV / "polynya-setup"
+LOCK = ROOT / "requirements.lock"
+QUICK = "not spark and not interop and not s3"
+LOCK_COMMAND = (
+    "uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-annotate"
+    " --no-emit-package polynya --quiet --output-file requirements.lock"
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the first argument names; the exit code is that of the first step that fails."""
+    what, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
+    if what == "lock":
+        return lock(rest)
+    jobs = {"setup": no_job, "demo": demo, "check": check, "test": test, "bench": bench}
+    if what not in jobs:
+        print(__doc__)
+        return 0 if what in ("-h", "--help") else 2
+    set_up()
+    return jobs[what](rest)
+
+
+def no_job(_rest: list[str]) -> int:
+    """Nothing beyond the set-up."""
+    return 0
+
+
+def demo(rest: list[str]) -> int:
+    """The story that the README promises."""
+    return run([BIN / "python", "-m", "polynya.cli.demo", *rest])
+
+
+def check(rest: list[str]) -> int:
+    """The quick gate."""
+    return static_checks() or run_tests(["-m", QUICK, *rest])
+
+
+def test(rest: list[str]) -> int:
+    """The whole gate."""
+    return static_checks() or run_tests(rest)
+
+
+def bench(rest: list[str]) -> int:
+    """The benchmarks."""
+    return run([BIN / "python", ROOT / "bench" / "run", *rest])
+
+
+def lock(rest: list[str]) -> int:
+    """Resolve anew; pins that still fit stay, `lock --upgrade` lets go of them."""
+    if shutil.which("uv") is None:
+        print("dev.py lock: uv is not on the path; install it first", file=sys.stderr)
+        return 1
+    return run([*LOCK_COMMAND.split(), "--custom-compile-command", "python3 dev.py lock", *rest])
+
+
+def static_checks() -> int:
+    """What can be said without running the code."""
+    steps = (
+        ["ruff", "format", "--check", "."],
+        ["ruff", "check", "."],
+        ["mypy"],
+        ["lint-imports"],
+    )
+    return next((code for code in (run([BIN / step[0], *step[1:]]) for step in steps) if code), 0)
+
+
+def run_tests(rest: list[str]) -> int:
+    """Two workers; tests that share a server stay together on one of them (tests/conftest.py)."""
+    return run([BIN / "pytest", "-n", "2", "--dist", "loadgroup", *rest])
+
+
+def run(command: list) -> int:
+    """Run one step in the root of the project, and say which."""
+    words = [str(word) for word in command]
+    print("→", " ".join([Path(words[0]).name, *words[1:]]), flush=True)
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    return subprocess.call(words, cwd=ROOT, env={**os.environ, "PATH": path, "VIRTUAL_ENV": str(VENV)})
+
+
+def set_up() -> None:
+    """Make `.venv` agree with the lock file; nothing to do when neither it nor pyproject.toml changed."""
+    wanted = fingerprint()
+    if STAMP.exists() and STAMP.read_text() == wanted and (BIN / "polynya").exists():
+        return
+    print("Setting up .venv (the first time takes a few minutes)", flush=True)
+    if not (VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}").exists() or not (BIN / "pip").exists():
+        venv.create(VENV, clear=VENV.exists(), with_pip=True)
+    pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.check_call([*pip, "--require-hashes", "-r", str(LOCK)], cwd=ROOT)
+    subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "-e", "."], cwd=ROOT)
+    STAMP.write_text(wanted)
+
+
+def fingerprint() -> str:
+    """Changes when the environment has to."""
+    digest = hashlib.sha256(sys.version.encode())
+    for path in (LOCK, ROOT / "pyproject.toml"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"dev.py: set-up failed: {' '.join(error.cmd)}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,32 @@
+"""The other implementations, one of each for the whole run."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interop.java_paimon import JavaPaimon, UnavailableError, running_java
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+
+
+@pytest.fixture(scope="session")
+def java() -> Iterator[JavaPaimon]:
+    """The real Java Paimon."""
+    try:
+        with running_java() as server:
+            yield server
+    except UnavailableError as reason:
+        unavailable(f"Java Paimon: {reason}")
+
+
+def unavailable(reason: str) -> None:
+    """Skip where a developer lacks something; fail where it must be there."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
