@@ -1,0 +1,94 @@
+"""Data files by format: rows in as Arrow batches, rows out as Arrow batches with their positions.
+
+The format of a file is decided by its name alone (`format_of`), never by the options of the table.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+import pyarrow.compute as pc
+
+from polynya.arrow.files import avro, avro_write, orc, parquet, parquet_write
+from polynya.arrow.files.protocol import FileWriter, PositionedBatch, WrittenFile
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model import types as t
+from polynya.storage.protocol import Storage
+
+__all__ = ["FileWriter", "PositionedBatch", "WrittenFile", "format_of", "open_writer", "read", "row_count"]
+
+FORMATS = ("parquet", "orc", "avro")
+_COMPRESSION_SUFFIXES = ("gz", "bz2", "deflate", "snappy", "lz4", "zst")
+_PACKED_PREFIX = "cc-"  # changelog files of several buckets in one
+
+
+def format_of(name: str) -> str:
+    """The format that the name of a file tells: its last extension that names no compression."""
+    extensions = name.rsplit("/", 1)[-1].split(".")[1:]
+    while extensions and extensions[-1] in _COMPRESSION_SUFFIXES:
+        extensions.pop()
+    return extensions[-1].removeprefix(_PACKED_PREFIX) if extensions else ""
+
+
+def read(
+    storage: Storage,
+    name: str,
+    *,
+    format: str,
+    file_fields: tuple[t.Field, ...],
+    columns: tuple[t.Field, ...],
+    predicate: pc.Expression | None = None,
+    batch_rows: int = 65536,
+    options: Mapping[str, str] | None = None,
+) -> Iterator[PositionedBatch]:
+    """Yield rows of a data file in order, with exactly the Arrow types of `columns`.
+
+    `file_fields` are the columns the file's schema has; `columns` names some of them, ROW types perhaps with fewer
+    members; a column the file lacks is null. `predicate` drops row groups that cannot match and nothing finer.
+    Raises NotFoundError, CorruptFileError or UnsupportedError, each naming the file.
+    """
+    _require_format(name, format)
+    for column in columns:
+        _refuse_blob(column, name)
+    if format == "parquet":
+        return parquet.read(
+            storage, name, file_fields=file_fields, columns=columns, predicate=predicate, batch_rows=batch_rows
+        )
+    if format == "orc":
+        return orc.read(storage, name, columns=columns, batch_rows=batch_rows, options=options or {})
+    return avro.read(storage, name, columns=columns, batch_rows=batch_rows)
+
+
+def row_count(storage: Storage, name: str, *, format: str) -> int:
+    """The number of rows of a data file, from its footer or block headers."""
+    _require_format(name, format)
+    return {"parquet": parquet, "orc": orc, "avro": avro}[format].row_count(storage, name)
+
+
+def open_writer(
+    stream: BinaryIO,
+    *,
+    format: str,
+    fields: tuple[t.Field, ...],
+    compression: str = "zstd",
+    zstd_level: int = 1,
+    options: Mapping[str, str] | None = None,
+) -> FileWriter:
+    """A writer of one data file into the stream; `options` are those of the table."""
+    if format not in FORMATS:
+        raise UnsupportedError(f"file.format '{format}' is not written; use one of {', '.join(FORMATS)}")
+    for field in fields:
+        _refuse_blob(field, "a new data file")
+    opener = {"parquet": parquet_write.open_writer, "orc": orc.open_writer, "avro": avro_write.open_writer}[format]
+    if not fields:
+        raise InvalidInputError("a data file needs at least one column")
+    return opener(stream, fields=fields, compression=compression, zstd_level=zstd_level, options=options or {})
+
+
+def _require_format(name: str, format: str) -> None:
+    if format not in FORMATS:
+        raise UnsupportedError(f"data file '{name}': format '{format}' is not read; polynya reads {', '.join(FORMATS)}")
+
+
+def _refuse_blob(column: t.Field, name: str) -> None:
+    if isinstance(column.type, t.Blob) or any(isinstance(f.type, t.Blob) for f in t.fields_within(column.type)):
+        raise UnsupportedError(f"data file '{name}', column '{column.name}': BLOB columns are not supported")

@@ -1,0 +1,232 @@
+"""Reading and writing ORC data files.
+
+A stripe is the unit of reading. Values differ from the schema's in four ways: TIME is a plain int, CHAR is padded with
+blanks, every timestamp comes in nanoseconds, and TIMESTAMP WITH LOCAL TIME ZONE is by default
+(`orc.timestamp-ltz.legacy.type`) stored as if its UTC wall clock were the local time of the writer. As the file does not
+tell the writer's zone, the zone of this process is taken for it, as Paimon takes the zone of its own process.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc
+
+from polynya.arrow.blob_file import open_blob
+from polynya.arrow.bounds import Collector, Nan
+from polynya.arrow.files.conform import conform
+from polynya.arrow.files.ids import ORC_ID, schema_with_ids
+from polynya.arrow.files.options import parse_bytes, refuse_others
+from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
+from polynya.arrow.files.sink import CountingSink
+from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.model import types as t
+from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.storage.protocol import Storage
+
+LEGACY_LOCAL_TIMESTAMP = "orc.timestamp-ltz.legacy.type"
+_CODECS = {"zstd": "zstd", "snappy": "snappy", "zlib": "zlib", "lz4": "lz4", "none": "uncompressed"}
+_OPTIONS = frozenset({"orc.compress", "orc.compression.zstd.level", "orc.stripe.size", LEGACY_LOCAL_TIMESTAMP})
+
+
+def read(
+    storage: Storage,
+    name: str,
+    *,
+    columns: tuple[t.Field, ...],
+    batch_rows: int,
+    options: Mapping[str, str],
+) -> Iterator[PositionedBatch]:
+    """Yield the columns' rows, in order, stripe by stripe; CorruptFileError names the file."""
+    zone = _legacy_zone(options)
+    schema = to_arrow_schema(columns)
+    try:
+        with open_blob(storage, name) as source:
+            file = orc.ORCFile(source)
+            found = file.schema.names
+            present = [found.index(field.name) for field in columns if field.name in found]
+            first_row = 0
+            for stripe in range(file.nstripes):
+                whole = _read_stripe(file, stripe, present, name)
+                for start in range(0, whole.num_rows, batch_rows):
+                    part = whole.slice(start, batch_rows)
+                    arrays = [_column(part, field, name, zone) for field in columns]
+                    yield PositionedBatch(first_row, pa.RecordBatch.from_arrays(arrays, schema=schema))
+                    first_row += part.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error
+
+
+def row_count(storage: Storage, name: str) -> int:
+    """The number of rows the footer tells."""
+    try:
+        with open_blob(storage, name) as source:
+            return int(orc.ORCFile(source).nrows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error
+
+
+def _read_stripe(file: orc.ORCFile, stripe: int, present: list[int], name: str) -> pa.RecordBatch:
+    try:
+        # a stripe of no columns would have no rows either
+        return file.read_stripe(stripe, columns=present or [0])
+    except pa.ArrowInvalid as error:
+        if "out of range for nanosecond" not in str(error):
+            raise
+        raise UnsupportedError(
+            f"data file '{name}': a timestamp outside the years 1677 to 2262, which Arrow's ORC reader does not"
+            f" give: {error}"
+        ) from error
+
+
+def _column(batch: pa.RecordBatch, field: t.Field, name: str, zone: str) -> pa.Array:
+    index = batch.schema.get_field_index(field.name)
+    if index < 0:
+        return pa.nulls(batch.num_rows, to_arrow_type(field.type))
+    column = f"data file '{name}', column '{field.name}'"
+    array = conform(batch.column(index), field.type, column)
+    if not any(isinstance(type, (t.Char, t.LocalTimestamp)) for type in _simple_types(field.type)):
+        return array
+    return conform(array, field.type, column, lambda leaf, type: _from_stored(leaf, type, zone))
+
+
+def _simple_types(type: t.DataType) -> Iterator[t.DataType]:
+    match type:
+        case t.Row(fields=fields):
+            for field in fields:
+                yield from _simple_types(field.type)
+        case t.Array(element=element) | t.Vector(element=element) | t.Multiset(element=element):
+            yield from _simple_types(element)
+        case t.Map(key=key, value=value):
+            yield from _simple_types(key)
+            yield from _simple_types(value)
+        case _:
+            yield type
+
+
+def _from_stored(array: pa.Array, type: t.DataType, zone: str) -> pa.Array:
+    if isinstance(type, t.Char):
+        return pc.utf8_rtrim(array, " ")
+    if isinstance(type, t.LocalTimestamp) and zone != "UTC":
+        return pc.local_timestamp(array.cast(pa.timestamp(array.type.unit, zone))).view(array.type)
+    return array
+
+
+def _to_stored(array: pa.Array, type: t.DataType, zone: str) -> pa.Array:
+    if isinstance(type, t.LocalTimestamp) and zone != "UTC":
+        wall_clock = array.view(pa.timestamp(array.type.unit))
+        instant = pc.assume_timezone(wall_clock, zone, ambiguous="earliest", nonexistent="latest")
+        return instant.cast(array.type)
+    return array
+
+
+def _legacy_zone(options: Mapping[str, str]) -> str:
+    """The zone by which stored instants are off: that of this process, or UTC when they are true."""
+    if options.get(LEGACY_LOCAL_TIMESTAMP, "true").strip().lower() != "true":
+        return "UTC"
+    if os.environ.get("TZ"):
+        return os.environ["TZ"].removeprefix(":")
+    link = Path("/etc/localtime")
+    _, found, zone = str(link.resolve()).partition("zoneinfo/")
+    return zone if found and zone not in ("Etc/UTC", "UCT", "Universal", "Zulu") else "UTC"
+
+
+class OrcWriter:
+    """An ORC file that is being written."""
+
+    def __init__(
+        self, stream: BinaryIO, fields: tuple[t.Field, ...], orc_options: dict[str, object], zone: str
+    ) -> None:
+        self._fields = fields
+        self._zone = zone
+        self._schema = _physical_schema(fields)
+        self._sink = CountingSink(stream)
+        self._writer = orc.ORCWriter(pa.PythonFile(self._sink, mode="w"), **orc_options)
+        self._collector = Collector([_has_bounds(field.type) for field in fields], Nan.IGNORED)
+        self._row_count = 0
+        self._given_bytes = 0
+
+    @property
+    def row_count(self) -> int:
+        """The rows written so far."""
+        return self._row_count
+
+    @property
+    def written_bytes(self) -> int:
+        """What has left the writer, or a fifth of what it was given while a stripe is open."""
+        return max(self._sink.count, self._given_bytes // 5)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        self._collector.add(batch)
+        arrays = [
+            conform(array, field.type, field.name, lambda leaf, type: _to_stored(leaf, type, self._zone))
+            for array, field in zip(batch.columns, self._fields, strict=True)
+        ]
+        logical = pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._fields))
+        self._writer.write(pa.Table.from_batches([logical]).cast(self._schema))
+        self._row_count += batch.num_rows
+        self._given_bytes += batch.nbytes
+
+    def close(self) -> WrittenFile:
+        """Write the last stripe and the footer."""
+        if self._row_count == 0:
+            self._writer.write(self._schema.empty_table())
+        self._writer.close()
+        return WrittenFile(self._row_count, self._collector.columns)
+
+
+def open_writer(
+    stream: BinaryIO,
+    *,
+    fields: tuple[t.Field, ...],
+    compression: str,
+    zstd_level: int,
+    options: Mapping[str, str],
+) -> OrcWriter:
+    """A writer of ORC with Paimon's ids; UnsupportedError names an option or codec it cannot honour."""
+    refuse_others(options, "orc.", _OPTIONS)
+    codec = options.get("orc.compress", compression).lower()
+    if codec not in _CODECS:
+        raise UnsupportedError(f"compression '{codec}' of ORC files; choose one of {', '.join(sorted(_CODECS))}")
+    level = int(options.get("orc.compression.zstd.level", zstd_level))
+    stripe = options.get("orc.stripe.size", options.get("file.block-size"))
+    arguments: dict[str, object] = {
+        "compression": _CODECS[codec],
+        "compression_strategy": "speed" if level <= 1 else "compression",
+        "dictionary_key_size_threshold": 0.8,
+    }
+    if stripe is not None:
+        arguments["stripe_size"] = parse_bytes(stripe, "file.block-size")
+    return OrcWriter(stream, fields, arguments, _legacy_zone(options))
+
+
+def _physical_schema(fields: tuple[t.Field, ...]) -> pa.Schema:
+    return pa.schema(
+        [pa.field(f.name, _physical(f.type), f.nullable, f.metadata) for f in schema_with_ids(fields, ORC_ID)]
+    )
+
+
+def _physical(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_time32(type):
+        return pa.int32()
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("ns", type.tz)
+    if pa.types.is_map(type):
+        return pa.map_(_physical_field(type.key_field), _physical_field(type.item_field))
+    if pa.types.is_list(type):
+        return pa.list_(_physical_field(type.value_field))
+    if pa.types.is_struct(type):
+        return pa.struct([_physical_field(field) for field in type])
+    return type
+
+
+def _physical_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_physical(field.type))
+
+
+def _has_bounds(type: t.DataType) -> bool:
+    return not t.is_nested(type) and not isinstance(type, (t.Binary, t.VarBinary))

@@ -1,0 +1,210 @@
+"""Reading Parquet data files.
+
+Columns are found by name in the root group, members of a ROW by name inside it, and only the leaves asked for are read.
+A predicate drops whole row groups by their statistics; rows of the rest keep their positions in the file.
+
+INT96 (TIMESTAMP of 7 to 9 digits) holds a day and nanoseconds of that day, and Paimon stores times before 1970 with
+negative nanoseconds. Arrow adds both in 64 bits as unsigned numbers: in nanoseconds the sum comes out right, unless it
+left the years 1677 to 2262. So such columns are read twice, in nanoseconds and in seconds, and the two must agree.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from polynya.arrow.blob_file import open_blob
+from polynya.arrow.files.conform import conform
+from polynya.arrow.files.protocol import PositionedBatch
+from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.model import types as t
+from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.storage.protocol import Storage
+
+_NANOS = 1_000_000_000
+_WRAPPED_SECONDS = 2**64 // _NANOS  # what a negative nanosecond of day adds when it is taken for an unsigned number
+
+
+class _File(NamedTuple):
+    parquet: pq.ParquetFile
+    source: pa.NativeFile
+    name: str
+
+
+def read(
+    storage: Storage,
+    name: str,
+    *,
+    file_fields: tuple[t.Field, ...],
+    columns: tuple[t.Field, ...],
+    predicate: pc.Expression | None,
+    batch_rows: int,
+) -> Iterator[PositionedBatch]:
+    """Yield the columns' rows, in order; CorruptFileError names the file."""
+    try:
+        with open_blob(storage, name) as source:
+            file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
+            chosen = _row_groups(file, source, file_fields, predicate)
+            for first_row, row_groups in _spans(file.metadata, chosen):
+                yield from _read_span(_File(file, source, name), columns, first_row, row_groups, batch_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptFileError(f"data file '{name}': expected a Parquet file, found: {error}") from error
+
+
+def row_count(storage: Storage, name: str) -> int:
+    """The number of rows the footer tells."""
+    try:
+        with open_blob(storage, name) as source:
+            return int(pq.ParquetFile(source).metadata.num_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptFileError(f"data file '{name}': expected a Parquet file, found: {error}") from error
+
+
+def _row_groups(
+    file: pq.ParquetFile, source: pa.NativeFile, file_fields: tuple[t.Field, ...], predicate: pc.Expression | None
+) -> list[int]:
+    every = list(range(file.metadata.num_row_groups))
+    if predicate is None or len(every) <= 1:
+        return every
+    try:
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        kept = fragment.subset(filter=predicate, schema=to_arrow_schema(file_fields))
+        return [group.id for group in kept.row_groups]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return every  # statistics that cannot be compared with the predicate prune nothing
+
+
+def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
+    """Runs of neighbouring row groups, each with the position of its first row."""
+    starts = np.cumsum([0] + [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
+    run: list[int] = []
+    for group in row_groups:
+        if run and group != run[-1] + 1:
+            yield int(starts[run[0]]), run
+            run = []
+        run.append(group)
+    if run:
+        yield int(starts[run[0]]), run
+
+
+def _read_span(
+    file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], batch_rows: int
+) -> Iterator[PositionedBatch]:
+    chosen = _leaves_of(file.parquet, columns)
+    schema = to_arrow_schema(columns)
+    if not chosen:
+        count = sum(file.parquet.metadata.row_group(group).num_rows for group in row_groups)
+        yield from _only_missing(columns, first_row, count, batch_rows)
+        return
+    check = _check_int96(file, chosen, row_groups, batch_rows)
+    for batch in file.parquet.reader.iter_batches(
+        batch_rows, row_groups=row_groups, column_indices=chosen, use_threads=True
+    ):
+        next(check, None)
+        arrays = [_column(batch, field, file.name) for field in columns]
+        yield PositionedBatch(first_row, pa.RecordBatch.from_arrays(arrays, schema=schema))
+        first_row += batch.num_rows
+
+
+def _column(batch: pa.RecordBatch, field: t.Field, name: str) -> pa.Array:
+    index = batch.schema.get_field_index(field.name)
+    if index < 0:
+        return pa.nulls(batch.num_rows, to_arrow_type(field.type))
+    return conform(batch.column(index), field.type, f"data file '{name}', column '{field.name}'")
+
+
+def _only_missing(
+    columns: tuple[t.Field, ...], first_row: int, count: int, batch_rows: int
+) -> Iterator[PositionedBatch]:
+    """Batches of nulls, or of no columns at all, which still have a number of rows."""
+    end = first_row + count
+    struct = pa.struct(list(to_arrow_schema(columns)))
+    while first_row < end:
+        rows = min(batch_rows, end - first_row)
+        arrays = [pa.nulls(rows, field.type) for field in struct]
+        whole = pa.StructArray.from_buffers(struct, rows, [None], children=arrays)
+        yield PositionedBatch(first_row, pa.RecordBatch.from_struct_array(whole))
+        first_row += rows
+
+
+def _leaves_of(file: pq.ParquetFile, columns: tuple[t.Field, ...]) -> list[int]:
+    """The leaf columns that hold what is asked for; names may hold dots, so leaves are counted, not named."""
+    return list(_walk(list(file.schema_arrow), columns, 0))
+
+
+def _walk(found: list[pa.Field], wanted: tuple[t.Field, ...], first: int) -> Iterator[int]:
+    types = {field.name: field.type for field in wanted}
+    for field in found:
+        if field.name in types:
+            yield from _leaves(field.type, types[field.name], first)
+        first += _leaf_count(field.type)
+
+
+def _leaves(found: pa.DataType, type: t.DataType, first: int) -> Iterator[int]:
+    if isinstance(type, t.Row) and pa.types.is_struct(found):
+        yield from _walk(list(found), type.fields, first)
+    elif isinstance(type, t.Array) and pa.types.is_list(found):
+        yield from _leaves(found.value_type, type.element, first)
+    elif isinstance(type, t.Map) and pa.types.is_map(found):
+        yield from _leaves(found.key_type, type.key, first)
+        yield from _leaves(found.item_type, type.value, first + _leaf_count(found.key_type))
+    else:
+        yield from range(first, first + _leaf_count(found))
+
+
+def _leaf_count(type: pa.DataType) -> int:
+    if pa.types.is_map(type):
+        return _leaf_count(type.key_type) + _leaf_count(type.item_type)
+    if pa.types.is_struct(type):
+        return sum(_leaf_count(field.type) for field in type)
+    if pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type):
+        return _leaf_count(type.value_type)
+    return 1
+
+
+def _check_int96(file: _File, leaves: list[int], row_groups: list[int], batch_rows: int) -> Iterator[None]:
+    """Look at the INT96 leaves batch by batch, one step before the batch is used."""
+    int96 = [leaf for leaf in leaves if file.parquet.schema.column(leaf).physical_type == "INT96"]
+    if not int96:
+        return
+    nanos, seconds = (_int96_batches(file, unit, int96, row_groups, batch_rows) for unit in ("ns", "s"))
+    for nano_batch, second_batch in zip(nanos, seconds, strict=True):
+        for field in nano_batch.schema:
+            pairs = zip(_times(nano_batch[field.name]), _times(second_batch[field.name]), strict=True)
+            if not all(_agree(nano_values, second_values) for nano_values, second_values in pairs):
+                raise UnsupportedError(
+                    f"data file '{file.name}', column '{field.name}': a TIMESTAMP of 7 to 9 digits outside the years"
+                    " 1677 to 2262 does not fit Arrow's 64-bit nanoseconds"
+                )
+        yield
+
+
+def _int96_batches(
+    file: _File, unit: str, leaves: list[int], row_groups: list[int], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    again = pq.ParquetFile(file.source, coerce_int96_timestamp_unit=unit, metadata=file.parquet.metadata)
+    yield from again.reader.iter_batches(batch_rows, row_groups=row_groups, column_indices=leaves, use_threads=True)
+
+
+def _agree(nanos: np.ndarray, seconds: np.ndarray) -> bool:
+    apart = seconds - np.floor_divide(nanos, _NANOS)
+    wrapped = (apart == _WRAPPED_SECONDS) | (apart == _WRAPPED_SECONDS + 1)
+    return bool(np.all((apart == 0) | wrapped))
+
+
+def _times(array: pa.Array) -> list[np.ndarray]:
+    """Every timestamp in the array or inside its nested values, nulls left out, as integers of their unit."""
+    type = array.type
+    if pa.types.is_timestamp(type):
+        return [array.drop_null().view(pa.int64()).to_numpy()]
+    if pa.types.is_map(type):
+        return _times(array.keys) + _times(array.items)
+    if pa.types.is_struct(type):
+        return [found for inner in array.flatten() for found in _times(inner)]
+    if pa.types.is_list(type):
+        return _times(array.flatten())
+    return []

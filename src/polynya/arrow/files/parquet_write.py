@@ -1,0 +1,239 @@
+"""Writing Parquet data files in the layout of Paimon: ids at every level, small decimals as integers, plain v1 pages.
+
+Batches are gathered until they fill a row group and then encoded at once. Statistics come from the footer, which
+Parquet writes anyway, with two exceptions that are computed from the row group: floats (a footer leaves NaN out, Paimon
+counts it as the largest value) and texts with a value too long for the footer.
+
+TIMESTAMP of 7 to 9 digits is written as INT64 nanoseconds, which Paimon reads as well as its own INT96.
+"""
+
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from polynya.arrow.bounds import column_stats, merge
+from polynya.arrow.files.ids import PARQUET_ID, schema_with_ids
+from polynya.arrow.files.options import parse_bytes, parse_flag, refuse_others
+from polynya.arrow.files.protocol import WrittenFile
+from polynya.arrow.files.sink import CountingSink
+from polynya.arrow.stats import ColumnStats, Value
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model import types as t
+
+_CODECS = {"none": "none", "uncompressed": "none"} | {
+    name: name for name in ("zstd", "snappy", "gzip", "lz4", "brotli")
+}
+_ROW_GROUP_BYTES = 128 * 1024 * 1024
+_FOOTER_VALUE_BYTES = 4096  # a longer bound is left out of the footer
+_EXACT = Context(prec=40)
+_FIRST_RATIO = 0.5  # of encoded to Arrow bytes, until a row group has told the real one
+_OPTIONS = frozenset(
+    "parquet." + name
+    for name in (
+        "compression", "compression.codec.zstd.level", "block.size", "page.size", "dictionary.page.size",
+        "enable.dictionary", "page.row.count.limit", "page.write-checksum.enabled", "writer.version",
+        "bloom.filter.enabled", "bloom.filter.expected.ndv", "bloom.filter.fpp",
+    )
+)  # fmt: skip
+
+
+def open_writer(
+    stream: BinaryIO,
+    *,
+    fields: tuple[t.Field, ...],
+    compression: str,
+    zstd_level: int,
+    options: Mapping[str, str],
+) -> "ParquetWriter":
+    """A writer of Parquet as Paimon lays it out; UnsupportedError names an option or codec it cannot honour."""
+    refuse_others(options, "parquet.", _OPTIONS)
+    codec = options.get("parquet.compression", compression).lower()
+    if codec not in _CODECS:
+        raise UnsupportedError(f"compression '{codec}' of Parquet files; choose one of {', '.join(sorted(_CODECS))}")
+    block = options.get("parquet.block.size", options.get("file.block-size"))
+    arguments = {"compression": _CODECS[codec], **_page_arguments(options), **_column_arguments(fields, options)}
+    if codec == "zstd":
+        arguments["compression_level"] = int(options.get("parquet.compression.codec.zstd.level", zstd_level))
+    row_group_bytes = _ROW_GROUP_BYTES if block is None else parse_bytes(block, "file.block-size")
+    return ParquetWriter(stream, fields, arguments, max(1, row_group_bytes))
+
+
+def _page_arguments(options: Mapping[str, str]) -> dict[str, object]:
+    arguments: dict[str, object] = {"data_page_version": "1.0"}
+    sizes = {
+        "parquet.page.size": "data_page_size",
+        "parquet.dictionary.page.size": "dictionary_pagesize_limit",
+        "parquet.page.row.count.limit": "max_rows_per_page",
+    }
+    for option, argument in sizes.items():
+        if option in options:
+            arguments[argument] = parse_bytes(options[option], option)
+    if "parquet.page.write-checksum.enabled" in options:
+        option = "parquet.page.write-checksum.enabled"
+        arguments["write_page_checksum"] = parse_flag(options[option], option)
+    version = options.get("parquet.writer.version", "v1").lower()
+    if version not in ("v1", "v2", "parquet_1_0", "parquet_2_0"):
+        raise InvalidInputError(f"option 'parquet.writer.version' must be v1 or v2, got '{version}'")
+    if version in ("v2", "parquet_2_0"):
+        arguments["data_page_version"] = "2.0"
+    return arguments
+
+
+def _column_arguments(fields: tuple[t.Field, ...], options: Mapping[str, str]) -> dict[str, object]:
+    arguments: dict[str, object] = {}
+    names = [path for field in fields for path in _leaf_paths(field.name, field.type)]
+    if any(name.startswith("parquet.enable.dictionary") for name in options):
+        arguments["use_dictionary"] = [c for c in names if _flag(options, "parquet.enable.dictionary", c, True)]
+    bloom = {}
+    for column in (c for c in names if _flag(options, "parquet.bloom.filter.enabled", c, False)):
+        ndv = options.get(f"parquet.bloom.filter.expected.ndv#{column}", "1048576")
+        fpp = options.get(f"parquet.bloom.filter.fpp#{column}", options.get("parquet.bloom.filter.fpp", "0.01"))
+        bloom[column] = {"ndv": int(ndv), "fpp": float(fpp)}
+    if bloom:
+        arguments["bloom_filter_options"] = bloom
+    return arguments
+
+
+def _flag(options: Mapping[str, str], option: str, column: str, default: bool) -> bool:
+    text = options.get(f"{option}#{column}", options.get(option))
+    return default if text is None else parse_flag(text, option)
+
+
+class ParquetWriter:
+    """A Parquet file that is being written."""
+
+    def __init__(
+        self, stream: BinaryIO, fields: tuple[t.Field, ...], arguments: dict[str, object], row_group_bytes: int
+    ) -> None:
+        self._fields = fields
+        self._schema = schema_with_ids(fields, PARQUET_ID)
+        self._row_group_bytes = row_group_bytes
+        self._sink = CountingSink(stream)
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(
+            pa.PythonFile(self._sink, mode="w"),
+            self._schema,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_time_adjusted_to_utc=True,
+            metadata_collector=self._footers,
+            **arguments,
+        )
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._encoded_bytes = 0
+        self._row_count = 0
+        self._computed: list[dict[int, ColumnStats]] = []
+
+    @property
+    def row_count(self) -> int:
+        """The rows written so far."""
+        return self._row_count
+
+    @property
+    def written_bytes(self) -> int:
+        """What has left the writer, and what waits at the ratio seen so far."""
+        ratio = self._sink.count / self._encoded_bytes if self._encoded_bytes else _FIRST_RATIO
+        return self._sink.count + int(self._waiting_bytes * ratio)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows; a full row group goes out at once."""
+        self._waiting.append(batch)
+        self._waiting_bytes += batch.nbytes
+        self._row_count += batch.num_rows
+        if self._waiting_bytes >= self._row_group_bytes:
+            self._flush()
+
+    def close(self) -> WrittenFile:
+        """Write the last row group and the footer."""
+        self._flush()
+        self._writer.close()
+        return WrittenFile(self._row_count, self._statistics(self._footers[0]))
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=self._schema) for batch in self._waiting]
+        table = pa.Table.from_batches(batches)
+        if table.num_rows:
+            self._writer.write_table(table, row_group_size=table.num_rows)
+            self._computed.append(_computed_stats(table, self._fields))
+        self._encoded_bytes += self._waiting_bytes
+        self._waiting, self._waiting_bytes = [], 0
+
+    def _statistics(self, footer: pq.FileMetaData) -> tuple[ColumnStats, ...]:
+        columns = []
+        leaf = 0
+        for index, field in enumerate(self._fields):
+            if t.is_nested(field.type):
+                columns.append(ColumnStats())
+            else:
+                parts = [
+                    computed.get(index) or _footer_stats(footer.row_group(group).column(leaf).statistics, field.type)
+                    for group, computed in enumerate(self._computed)
+                ]
+                columns.append(merge(parts) if parts else ColumnStats(null_count=0))
+            leaf += len(_leaf_paths(field.name, field.type))
+        return tuple(columns)
+
+
+def _leaf_paths(path: str, type: t.DataType) -> list[str]:
+    match type:
+        case t.Row(fields=fields):
+            return [leaf for field in fields for leaf in _leaf_paths(f"{path}.{field.name}", field.type)]
+        case t.Variant():
+            return [f"{path}.value", f"{path}.metadata"]
+        case t.Array(element=element) | t.Vector(element=element):
+            return _leaf_paths(f"{path}.list.element", element)
+        case t.Multiset(element=element):
+            return [*_leaf_paths(f"{path}.key_value.key", element), f"{path}.key_value.value"]
+        case t.Map(key=key, value=value):
+            return _leaf_paths(f"{path}.key_value.key", key) + _leaf_paths(f"{path}.key_value.value", value)
+        case _:
+            return [path]
+
+
+def _computed_stats(table: pa.Table, fields: tuple[t.Field, ...]) -> dict[int, ColumnStats]:
+    """The columns of a row group, by index, whose bounds the footer does not tell."""
+    return {
+        index: column_stats(table.column(index))
+        for index, field in enumerate(fields)
+        if isinstance(field.type, (t.Float, t.Double)) or _has_long_value(table.column(index))
+    }
+
+
+def _has_long_value(column: pa.ChunkedArray) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        return False
+    return any(
+        chunk.nbytes > _FOOTER_VALUE_BYTES and (pc.max(pc.binary_length(chunk)).as_py() or 0) > _FOOTER_VALUE_BYTES
+        for chunk in column.chunks
+    )
+
+
+def _footer_stats(found: pq.Statistics, type: t.DataType) -> ColumnStats:
+    if not found.has_min_max or not _has_bounds(type):
+        return ColumnStats(null_count=found.null_count)
+    return ColumnStats(_value(found.min_raw, type), _value(found.max_raw, type), found.null_count)
+
+
+def _has_bounds(type: t.DataType) -> bool:
+    """Paimon keeps no bounds of timestamps that it would store as INT96, nor of shapes."""
+    if isinstance(type, (t.Timestamp, t.LocalTimestamp)):
+        return type.precision <= 6
+    return not isinstance(type, (t.Geometry, t.Geography))
+
+
+def _value(raw: bool | int | float | bytes, type: t.DataType) -> Value:
+    match type:
+        case t.Decimal(scale=scale):
+            unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
+            return Decimal(unscaled).scaleb(-scale, _EXACT)
+        case t.Char() | t.VarChar():
+            return raw.decode() if isinstance(raw, bytes) else str(raw)
+        case _:
+            return raw

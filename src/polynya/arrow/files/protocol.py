@@ -1,0 +1,41 @@
+"""What the data file formats have in common: batches that know their position, writers that know their statistics."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from polynya.arrow.stats import ColumnStats
+
+
+class PositionedBatch(NamedTuple):
+    """Rows of a file that follow one another, and the position of the first of them."""
+
+    first_row: int
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What a finished file holds; one entry of `columns` per column, in the order of the writer's fields."""
+
+    row_count: int
+    columns: tuple[ColumnStats, ...]
+
+
+class FileWriter(Protocol):
+    """A data file that is being written; the stream belongs to the caller, who closes it after `close`."""
+
+    @property
+    def row_count(self) -> int:
+        """The rows written so far."""
+
+    @property
+    def written_bytes(self) -> int:
+        """An estimate of the size the file would have if it ended now."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows whose Arrow types are those of the fields."""
+
+    def close(self) -> WrittenFile:
+        """Write what is left and the footer."""
