@@ -1,6 +1,6 @@
 import pytest
-from fault_storage import FaultPlan, FaultStorage
 
+from fault_storage import FaultPlan, FaultStorage
 from polynya.errors import StorageError
 from polynya.storage import MemoryStorage, Storage
 

@@ -3,6 +3,8 @@ import multiprocessing
 import os
 import pickle
 import resource
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -133,6 +135,38 @@ def test_without_links_a_new_blob_is_still_exclusive(disk, monkeypatch, code):
     assert everything_under(disk.root) == [disk.local_path("blob")]
 
 
+def test_without_links_of_8_racing_threads_exactly_one_creates_the_blob(disk, monkeypatch):
+    monkeypatch.setattr(os, "link", fail(errno.EPERM))
+    start = threading.Barrier(8)
+
+    def create(number):
+        start.wait()
+        try:
+            disk.put_new("blob", b"%d" % number)
+        except AlreadyExistsError:
+            return None
+        return b"%d" % number
+
+    with ThreadPoolExecutor(8) as pool:
+        winners = [data for data in pool.map(create, range(8)) if data is not None]
+    assert winners == [disk.read("blob")]
+    assert everything_under(disk.root) == [disk.local_path("blob")]
+
+
+def test_without_links_a_rename_that_did_happen_is_not_undone(disk, monkeypatch):
+    real = os.replace
+
+    def replace_and_fail(source, target):
+        real(source, target)
+        fail(errno.EIO)()
+
+    monkeypatch.setattr(os, "link", fail(errno.EPERM))
+    monkeypatch.setattr(os, "replace", replace_and_fail)
+    with pytest.raises(StorageError):
+        disk.put_new("blob", b"data")
+    assert disk.read("blob") == b"data"
+
+
 def test_without_links_a_failed_publication_leaves_nothing(disk, monkeypatch):
     monkeypatch.setattr(os, "link", fail(errno.EPERM))
     monkeypatch.setattr(os, "replace", fail(errno.EIO))
@@ -212,6 +246,23 @@ def test_neither_listing_nor_deleting_follows_links_in_circles(disk, tmp_path):
     assert [blob.name for blob in page.blobs] == ["f/blob"]
     disk.delete_folder("f")
     assert (tmp_path / "outside" / "kept").exists()
+
+
+def test_a_name_taken_by_a_dangling_link_is_taken(disk):
+    disk.put("other", b"")
+    os.symlink("nowhere", disk.local_path("blob"))
+    with pytest.raises(AlreadyExistsError):
+        disk.put_new("blob", b"")
+
+
+def test_a_folder_that_cannot_be_listed_or_deleted_is_named(disk):
+    disk.put("f/blob", b"")
+    os.symlink("loop", disk.local_path("f/loop"))
+    with pytest.raises(StorageError, match="f: cannot be listed"):
+        [*disk.list("f")]
+    os.symlink("f", disk.local_path("link"))
+    with pytest.raises(StorageError, match=r"link: cannot be deleted: .*symbolic link"):
+        disk.delete_folder("link")
 
 
 def test_delete_folder_goes_on_when_another_deletes_first(disk, monkeypatch):

@@ -177,6 +177,13 @@ def test_a_listing_shows_blobs_with_size_and_time_and_the_folders_beside_them(st
     assert 1_600_000_000_000 < page.blobs[0].time_ms < 10_000_000_000_000
 
 
+def test_many_folders_fit_with_few_blobs(storage):
+    for number in range(3):
+        storage.put(f"folder-{number}/blob", b"")
+    pages = [*storage.list("")]
+    assert [len(page.folders) for page in pages] == [3]
+
+
 @pytest.mark.parametrize("recursive", [False, True])
 def test_an_absent_folder_is_an_empty_listing(storage, recursive):
     storage.put("blob", b"")

@@ -18,9 +18,7 @@ from typing import BinaryIO, cast
 
 from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
-from polynya.storage.protocol import Blob, Page
-
-PAGE_ENTRY_COUNT = 1000
+from polynya.storage.protocol import PAGE_BLOB_COUNT, Blob, Page
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
@@ -75,7 +73,7 @@ class LocalStorage:
     def put(self, name: str, data: bytes) -> None:
         """Create or replace the blob, atomically and durably."""
         path = self._path(name)
-        with _writing(path), _temporary_file(path) as (temporary, stream):
+        with _acting(path), _temporary_file(path) as (temporary, stream):
             stream.write(data)
             os.fsync(stream.fileno())
             os.replace(temporary, path)
@@ -84,7 +82,7 @@ class LocalStorage:
     def put_new(self, name: str, data: bytes) -> None:
         """Create the blob if its name is free, atomically and durably, else raise AlreadyExistsError."""
         path = self._path(name)
-        with _writing(path), _temporary_file(path) as (temporary, stream):
+        with _acting(path), _temporary_file(path) as (temporary, stream):
             stream.write(data)
             os.fsync(stream.fileno())
             try:
@@ -102,7 +100,7 @@ class LocalStorage:
             descriptor = os.dup(stream.fileno())
             try:
                 yield cast(BinaryIO, stream)
-                with _writing(path):
+                with _acting(path):
                     os.fsync(descriptor)
                     os.replace(temporary, path)
                     _sync_folder(os.path.dirname(path))
@@ -117,15 +115,16 @@ class LocalStorage:
         pending = [folder]
         while pending:
             current = pending.pop()
-            for entry in self._entries(current):
-                name = join(current, entry.name)
-                if entry.is_dir(follow_symlinks=not recursive):
-                    (pending if recursive else folders).append(name)
-                elif blob := _blob(name, entry):
-                    blobs.append(blob)
-                if len(blobs) + len(folders) >= PAGE_ENTRY_COUNT:
-                    yield Page(tuple(blobs), tuple(folders))
-                    blobs, folders = [], []
+            with _acting(self._full(current), "listed"):
+                for entry in _entries(self._full(current)):
+                    name = join(current, entry.name)
+                    if entry.is_dir(follow_symlinks=not recursive):
+                        (pending if recursive else folders).append(name)
+                    elif blob := _blob(name, entry):
+                        blobs.append(blob)
+                    if len(blobs) + len(folders) >= PAGE_BLOB_COUNT:
+                        yield Page(tuple(blobs), tuple(folders))
+                        blobs, folders = [], []
         if blobs or folders:
             yield Page(tuple(blobs), tuple(folders))
 
@@ -134,14 +133,14 @@ class LocalStorage:
         for name in names:
             path = self._path(name)
             # A folder of that name, or a file where a folder would be, means that there is no such blob.
-            with _writing(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            with _acting(path, "deleted"), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 os.unlink(path)
 
     def delete_folder(self, folder: str) -> None:
         """Delete the folder and everything under it."""
         require_folder(folder)
         path = self._full(folder)
-        with _writing(path):
+        with _acting(path, "deleted"):
             while os.path.isdir(path):
                 # Someone else may be deleting here too: what they took first is no reason to stop.
                 with suppress(FileNotFoundError):
@@ -151,9 +150,10 @@ class LocalStorage:
         """Move the folder in one step; an empty directory at the new name gives way."""
         require_move(old, new)
         source, target = self._full(old), self._full(new)
-        if not os.path.isdir(source):
-            raise NotFoundError(f"{source} does not exist")
-        with _writing(target):
+        with _reading(source):
+            if not stat.S_ISDIR(os.stat(source).st_mode):
+                raise NotFoundError(f"{source} does not exist as a folder")
+        with _acting(target, "made out of another folder"):
             _make_folders(os.path.dirname(target))
             try:
                 os.rename(source, target)
@@ -175,17 +175,6 @@ class LocalStorage:
         require_folder(folder)
         return LocalStorage(self._full(folder))
 
-    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        path = self._full(folder)
-        try:
-            scan = os.scandir(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be listed: {error.strerror}") from error
-        with scan:
-            yield from scan
-
     def _path(self, name: str) -> str:
         require_blob(name)
         return self._full(name)
@@ -202,14 +191,16 @@ class _TemporaryFile(FileIO):
         self._path = path
 
     def write(self, data: "bytes | memoryview", /) -> int:  # type: ignore[override]  # one kind of buffer is enough
-        rest = memoryview(data).cast("B")
-        with _writing(self._path):
+        rest = whole = memoryview(data).cast("B")
+        try:
             while rest:
                 rest = rest[super().write(rest) :]
-        return memoryview(data).nbytes
+        except OSError as error:
+            raise _failure(self._path, "written", error) from error
+        return len(whole)
 
     def close(self) -> None:
-        with _writing(self._path):
+        with _acting(self._path):
             super().close()
 
 
@@ -218,7 +209,7 @@ def _temporary_file(path: str) -> Iterator[tuple[str, _TemporaryFile]]:
     """A temporary file beside `path`, with its name; neither is left when the block ends."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:_STEM_CHARACTER_COUNT]}.{uuid.uuid4()}.tmp")
-    with _writing(path):
+    with _acting(path):
         try:
             stream = _TemporaryFile(temporary, path)
         except FileNotFoundError:
@@ -243,7 +234,7 @@ def _publish_new(temporary: str, path: str) -> None:
         os.link(temporary, path)
     except FileExistsError:
         # Over a network the system may repeat a link that had worked, and report its own work as someone else's.
-        if not os.path.samefile(temporary, path):
+        if os.stat(temporary).st_nlink == 1:
             raise
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -252,7 +243,9 @@ def _publish_new(temporary: str, path: str) -> None:
         try:
             os.replace(temporary, path)
         except OSError:
-            os.unlink(path)
+            # While the temporary file is there, the final name is still the empty reservation.
+            if os.path.exists(temporary):
+                os.unlink(path)
             raise
 
 
@@ -280,14 +273,18 @@ def _sync_folder(path: str) -> None:
         os.close(descriptor)
 
 
+def _entries(path: str) -> Iterator[os.DirEntry[str]]:
+    """What a folder holds: nothing when it is absent, or gone since its parent was read."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(path) as scan:
+        yield from scan
+
+
 def _blob(name: str, entry: os.DirEntry[str]) -> Blob | None:
     """The entry as a blob; None when it is not a file, or is gone since the folder was read."""
     try:
         found = entry.stat()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise StorageError(f"{entry.path}: cannot be listed: {error.strerror}") from error
     if not stat.S_ISREG(found.st_mode):
         return None
     return Blob(name, found.st_size, found.st_mtime_ns // 1_000_000)
@@ -300,12 +297,16 @@ def _reading(path: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise NotFoundError(f"{path} does not exist") from error
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+        raise _failure(path, "read", error) from error
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[None]:
+def _acting(path: str, act: str = "written") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise _failure(path, act, error) from error
+
+
+def _failure(path: str, act: str, error: OSError) -> StorageError:
+    return StorageError(f"{path}: cannot be {act}: {error.strerror or error}")

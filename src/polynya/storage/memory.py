@@ -12,9 +12,7 @@ from typing import BinaryIO, NoReturn
 
 from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError, UnsupportedError
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
-from polynya.storage.protocol import Blob, Page
-
-PAGE_BLOB_COUNT = 1000
+from polynya.storage.protocol import Blob, Page, pages_of
 
 _UNNAMED = "unnamed"
 
@@ -94,8 +92,7 @@ class MemoryStorage:
                 folders.add(join(folder, head))
             else:
                 blobs.append(Blob(key[strip:], len(data), time_ms))
-        for start in range(0, max(len(blobs), len(folders)), PAGE_BLOB_COUNT):
-            yield Page(tuple(blobs[start : start + PAGE_BLOB_COUNT]), () if start else tuple(sorted(folders)))
+        yield from pages_of(blobs, sorted(folders))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete the blobs; absent ones are fine."""

@@ -20,9 +20,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
-from polynya.storage.protocol import Blob, Page
-
-PAGE_BLOB_COUNT = 1000
+from polynya.storage.protocol import PAGE_BLOB_COUNT, Blob, Page, pages_of
 
 _PART_SIZE_BYTES = 8 << 20
 _COPIES_AT_ONCE = 16
@@ -121,9 +119,7 @@ class ObjectStorage:
                 return
             result = obstore.list_with_delimiter(self._store, prefix)
         blobs = self._blobs(result["objects"], prefix)
-        folders = tuple(path[self._strip :] for path in result["common_prefixes"])
-        for start in range(0, max(len(blobs), len(folders)), PAGE_BLOB_COUNT):
-            yield Page(blobs[start : start + PAGE_BLOB_COUNT], () if start else folders)
+        yield from pages_of(blobs, (path[self._strip :] for path in result["common_prefixes"]))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete the blobs, a thousand per request where the store can; absent ones are fine."""

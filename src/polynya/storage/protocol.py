@@ -11,10 +11,13 @@ else the store says (the name of the blob in the message, the store's own except
 `polynya.storage.urls` opens a storage; one that is not in memory can be pickled.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, runtime_checkable
+
+#: How many blobs a page of a listing holds at most.
+PAGE_BLOB_COUNT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,13 @@ class Page:
 
     blobs: tuple[Blob, ...]
     folders: tuple[str, ...] = ()
+
+
+def pages_of(blobs: Sequence[Blob], folders: Iterable[str]) -> Iterator[Page]:
+    """Cut a finished listing into pages; the folders come with the first."""
+    named = tuple(folders)
+    for start in range(0, max(len(blobs), bool(named)), PAGE_BLOB_COUNT):
+        yield Page(tuple(blobs[start : start + PAGE_BLOB_COUNT]), () if start else named)
 
 
 @runtime_checkable
