@@ -1,0 +1,93 @@
+"""What the three Avro kinds of metadata share: the version in every record, plain file names, whole columns.
+
+A kind describes its file with the schema text that Paimon writes and one column for each field. Decoding gives a table
+with the kind's schema; encoding takes one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns, encode_file
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.storage.names import BAD_FILE_NAME
+
+_VERSION = Column("_version", ("_VERSION",), pa.int32())
+_OTHER_VERSIONS = range(1, 100)
+
+
+@dataclass(frozen=True)
+class AvroKind:
+    """One kind of Avro metadata file."""
+
+    title: str
+    version: int
+    schema_text: str
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema of a decoded table."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    def decode(self, files: Sequence[AvroSource], names: Sequence[str] | None = None) -> Decoded:
+        """Decode the named columns (all when None) of every record of every file, in order."""
+        wanted = self.columns if names is None else [self._column(name) for name in names]
+        decoded = decode_columns(files, [_VERSION, *wanted])
+        self._check_version(decoded)
+        table = decoded.table.drop_columns([_VERSION.name])
+        return Decoded(table, decoded.names, decoded.row_ends)
+
+    def encode(self, table: pa.Table, codec: str, level: int | None) -> bytes:
+        """A container file of the table's rows; the table has all columns, in any order."""
+        missing = [column.name for column in self.columns if column.name not in table.column_names]
+        if missing:
+            raise InvalidInputError(f"{self.title}: columns are missing: {', '.join(missing)}")
+        versions = pa.repeat(pa.scalar(self.version, pa.int32()), table.num_rows)
+        columns = [_VERSION, *self.columns]
+        return encode_file(self.schema_text, table.append_column(_VERSION.name, versions), columns, codec, level)
+
+    def _column(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidInputError(f"{self.title}: there is no column '{name}'; there are {', '.join(self.schema.names)}")
+
+    def _check_version(self, decoded: Decoded) -> None:
+        versions = decoded.table[_VERSION.name]
+        other = pc.index(pc.not_equal(versions, self.version), True).as_py()
+        if other < 0:
+            return
+        found = versions[other].as_py()
+        if found in _OTHER_VERSIONS:
+            raise UnsupportedError(
+                f"'{decoded.name_of(other)}': {self.title} version {found} is not supported, only {self.version}"
+            )
+        decoded.reject(pc.not_equal(versions, self.version), f"expected _VERSION {self.version}, found {found}")
+
+
+def check_file_names(decoded: Decoded, column: str) -> None:
+    """Raise CorruptFileError for a name, or a name in a list of names, that could leave its folder."""
+    if column not in decoded.table.column_names:
+        return
+    names = decoded.table[column]
+    if not pa.types.is_list(names.type):
+        decoded.reject(_bad_names(names), f"{column}: expected plain file names")
+    elif pc.any(_bad_names(pc.list_flatten(names))).as_py():
+        rows = pc.list_parent_indices(names).filter(_bad_names(pc.list_flatten(names)))
+        marks = pc.is_in(pa.array(range(len(names))), value_set=rows.combine_chunks().cast(pa.int64()))
+        decoded.reject(pa.chunked_array([marks]), f"{column}: expected plain file names")
+
+
+def check_kinds(decoded: Decoded, column: str) -> None:
+    """Raise CorruptFileError unless every kind is 0 (ADD) or 1 (DELETE)."""
+    if column in decoded.table.column_names:
+        kinds = decoded.table[column]
+        decoded.reject(pc.or_(pc.less(kinds, 0), pc.greater(kinds, 1)), f"{column}: expected 0 (ADD) or 1 (DELETE)")
+
+
+def _bad_names(names: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.match_substring_regex(names, BAD_FILE_NAME)
