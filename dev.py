@@ -5,7 +5,7 @@ demo    a small story on the terminal
 check   the quick gate: format, lint, types, layers, tests that start no server
 test    the whole gate: the same, and the tests with Spark, S3 and the real Java Paimon
 bench   the benchmarks: `dev.py bench ARGUMENTS` runs bench/run
-lock    make requirements.lock anew from pyproject.toml (needs uv on the path)
+lock    resolve the lock files anew (needs uv on the path)
 setup   only make or refresh .venv
 
 What follows WHAT is handed on: `dev.py test -k commit`, `dev.py demo --help`.
@@ -28,10 +28,12 @@ BIN = VENV / "bin"
 STAMP = VENV / "polynya-setup"
 LOCK = ROOT / "requirements.lock"
 QUICK = "not spark and not interop and not s3"
-LOCK_COMMAND = (
-    "uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-annotate"
-    " --no-emit-package polynya --quiet --output-file requirements.lock"
-)
+LOCK_COMMAND = ["uv", "pip", "compile", "--universal", "--python-version", "3.11"]
+LOCK_COMMAND += ["--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
+LOCKS = {
+    "requirements.lock": ["pyproject.toml", "--extra", "dev", "--no-emit-package", "polynya"],
+    "tests/interop/pypaimon.lock": ["tests/interop/pypaimon.in"],
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -77,7 +79,8 @@ def lock(rest: list[str]) -> int:
     if shutil.which("uv") is None:
         print("dev.py lock: uv is not on the path; install it first", file=sys.stderr)
         return 1
-    return run([*LOCK_COMMAND.split(), "--custom-compile-command", "python3 dev.py lock", *rest])
+    codes = (run([*LOCK_COMMAND, *source, "--output-file", target, *rest]) for target, source in LOCKS.items())
+    return next((code for code in codes if code), 0)
 
 
 def static_checks() -> int:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.java_paimon import JavaPaimon, UnavailableError, running_java
+from interop.cached import UnavailableError
+from interop.java_paimon import JavaPaimon, running_java
+from interop.pypaimon_env import PyPaimon, running_pypaimon
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,6 +25,16 @@ def java() -> Iterator[JavaPaimon]:
             yield server
     except UnavailableError as reason:
         unavailable(f"Java Paimon: {reason}")
+
+
+@pytest.fixture(scope="session")
+def pypaimon() -> Iterator[PyPaimon]:
+    """The public Python client, in its own environment."""
+    try:
+        with running_pypaimon() as client:
+            yield client
+    except UnavailableError as reason:
+        unavailable(f"pypaimon: {reason}")
 
 
 def unavailable(reason: str) -> None:

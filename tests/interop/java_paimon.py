@@ -4,64 +4,34 @@ Its jars (some 240 MB) are fetched with Maven once, into the cache folder, and t
 """
 
 import functools
-import hashlib
-import json
 import os
 import shutil
-import subprocess
-import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from interop.cached import LineServer, UnavailableError, digest, made_whole, run
 from polynya.spark.java import cache_folder
 from rows import sorted_rows
 
 VERSION = "2.0.0"
 BUNDLE = f"org.apache.paimon:paimon-flink-2.0:{VERSION}"
 SOURCES = Path(__file__).parent / "java"
-ANSWER_SECONDS = 300
 OPENED = ["lang", "util", "nio", "net", "time", "lang.reflect", "util.concurrent", "util.concurrent.atomic"]
 
 Rows = Sequence[Sequence[Any]]
 
 
-class UnavailableError(Exception):
-    """What the suite needs and this machine lacks; the message is the reason of the skip."""
-
-
-class JavaError(Exception):
-    """What Java threw: class and message of the root cause; the trace is a note."""
-
-
 class JavaPaimon:
     """One running server; not for two threads at once."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path):
-        self._process = process
-        self._log = log
+    def __init__(self, server: LineServer):
+        self._server = server
 
     def ask(self, do: str, **fields: Any) -> Any:
         """Send one command and return its result; None fields are left out."""
-        command = {"do": do} | {name: value for name, value in fields.items() if value is not None}
-        guard = threading.Timer(ANSWER_SECONDS, self._process.kill)
-        guard.start()
-        try:
-            self._process.stdin.write(json.dumps(command) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        finally:
-            guard.cancel()
-        if not line:
-            raise JavaError(f"the server died on {command}: {self._log.read_text()[-4000:]}")
-        answer = json.loads(line)
-        if not answer["ok"]:
-            error = JavaError(answer["error"])
-            error.add_note(answer["trace"])
-            raise error
-        return answer["result"]
+        return self._server.ask({"do": do} | {name: value for name, value in fields.items() if value is not None})
 
     def table(self, folder: Path, branch: str | None = None) -> "JavaTable":
         """The table in `<warehouse>/<database>.db/<table>`, there or to be created."""
@@ -126,18 +96,8 @@ def running_java() -> Iterator[JavaPaimon]:
     opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED]
     quick = ["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
     command = [jdk / "java", *quick, *opens, "-cp", f"{classes}:{jars}/*", "Server"]
-    with tempfile.TemporaryDirectory(prefix="polynya-java-") as folder:
-        log = Path(folder) / "log"
-        with (
-            log.open("w") as errors,
-            subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
-            ) as process,
-        ):
-            try:
-                yield JavaPaimon(process, log)
-            finally:
-                process.kill()
+    with LineServer.started(command) as server:
+        yield JavaPaimon(server)
 
 
 def find_jdk() -> Path:
@@ -152,46 +112,23 @@ def find_jdk() -> Path:
 def fetch_jars() -> Path:
     """The folder of the jars."""
     pom = SOURCES / "pom.xml"
-    folder = cache_folder() / f"java-paimon-{_digest([pom], BUNDLE)}"
+    folder = cache_folder() / f"java-paimon-{digest([pom], BUNDLE)}"
     if folder.exists():
         return folder
     if shutil.which("mvn") is None:
         raise UnavailableError("no Maven: mvn is not on the path")
-    with _made_whole(folder) as made:
+    with made_whole(folder) as made:
         target = f"-DoutputDirectory={made}"
-        _run(["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", target], "Maven cannot fetch the jars")
-        _run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={BUNDLE}", target], "Maven cannot fetch Paimon")
+        run(["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", target], "Maven cannot fetch the jars")
+        run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={BUNDLE}", target], "Maven cannot fetch Paimon")
     return folder
 
 
 def compile_server(jdk: Path, jars: Path) -> Path:
     """The folder of the compiled server."""
     sources = sorted(SOURCES.glob("*.java"))
-    folder = cache_folder() / f"java-server-{_digest(sources, jars.name)}"
+    folder = cache_folder() / f"java-server-{digest(sources, jars.name)}"
     if not folder.exists():
-        with _made_whole(folder) as made:
-            _run([jdk / "javac", "-nowarn", "-cp", f"{jars}/*", "-d", made, *sources], "javac")
+        with made_whole(folder) as made:
+            run([jdk / "javac", "-nowarn", "-cp", f"{jars}/*", "-d", made, *sources], "javac")
     return folder
-
-
-@contextmanager
-def _made_whole(folder: Path) -> Iterator[Path]:
-    """A new folder that appears under its name when the block ends well, or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary) / "made"
-        made.mkdir()
-        yield made
-        if not folder.exists():
-            made.rename(folder)
-
-
-def _run(command: Sequence[str | Path], failure: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UnavailableError(f"{failure}: {(done.stdout + done.stderr).strip()[-2000:]}")
-
-
-def _digest(files: Sequence[Path], text: str) -> str:
-    content = b"".join(path.read_bytes() for path in files) + text.encode()
-    return hashlib.sha256(content).hexdigest()[:16]
