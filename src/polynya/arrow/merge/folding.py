@@ -1,0 +1,90 @@
+"""From folded columns back to rows: what partial-update and aggregation share."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from polynya.arrow.merge.events import ADD, BASE, FORGOTTEN, REVERSED, Events, last_of
+from polynya.arrow.merge.order import Bools, Groups, Ints
+from polynya.model.schema import VALUE_KIND
+
+INSERT = 0
+DELETE = 3
+
+Folded: TypeAlias = (
+    "Ints | pa.Array"  # for each key with several records: the row that holds the value (-1: null), or the value
+)
+
+
+def records(groups: Groups) -> tuple[Ints, Ints, int]:
+    """The rows of the keys with several records, the number of the key of each, and how many such keys there are."""
+    sizes = groups.sizes
+    row = groups.order[np.repeat(groups.several, sizes)]
+    count = int(groups.several.sum())
+    return row, np.repeat(np.arange(count), sizes[groups.several]), count
+
+
+def forget(events: Events) -> Events:
+    """Undo what stands before the last BASE of each key."""
+    base = last_of(events.group, events.group_count, events.op == BASE)
+    undone = np.arange(len(events)) < base[events.group]
+    added = (events.op == ADD) | (events.op == REVERSED)
+    op = np.where(undone & added, np.uint8(FORGOTTEN), events.op)
+    return Events(events.row, events.group, op, events.group_count).where(~undone | added)
+
+
+def merged(rows: pa.Table, groups: Groups, folded: Mapping[str, Folded], deleted: Bools) -> pa.Table:
+    """The result: single records as they are, folded columns where keys had several; other columns of the newest."""
+    newest = groups.order[groups.ends - 1]
+    several = np.flatnonzero(groups.several)
+    columns = []
+    for name in rows.column_names:
+        value = folded.get(name)
+        if name == VALUE_KIND.name:
+            value = pa.array(np.where(deleted, DELETE, INSERT).astype(np.int8))
+        positions, computed = newest, value
+        if isinstance(value, np.ndarray):
+            positions, computed = newest.copy(), None
+            positions[several] = value
+        columns.append(take_column(rows.column(name), positions, several, computed))
+    return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def take_rows(rows: pa.Table, positions: Ints) -> pa.Table:
+    """The rows at the positions, in that order; of chunked rows the others are left out before any are moved."""
+    if rows.num_rows and _is_one_piece(rows):
+        return rows.take(pa.array(positions))
+    mask = np.zeros(rows.num_rows, bool)
+    mask[positions] = True
+    kept = rows.filter(pa.array(mask)).combine_chunks()
+    if len(positions) < 2 or (positions[1:] > positions[:-1]).all():
+        return kept
+    return kept.take(pa.array(_ranks(mask)[positions]))
+
+
+def take_column(column: pa.ChunkedArray, positions: Ints, several: Ints, computed: pa.Array | None) -> pa.ChunkedArray:
+    """The values at the positions (-1: null); for the keys in `several` the computed values instead, where given."""
+    mask = np.zeros(len(column), bool)
+    used = positions >= 0
+    if computed is not None:
+        used[several] = False
+    mask[positions[used]] = True
+    kept = column.filter(pa.array(mask))
+    indices = np.full(len(positions), -1, np.int64)
+    indices[used] = _ranks(mask)[positions[used]]
+    if computed is not None:
+        indices[several] = len(kept) + np.arange(len(several))
+        kept = pa.chunked_array([*kept.chunks, computed], type=column.type)
+    if kept.num_chunks != 1:
+        kept = pa.chunked_array([kept.combine_chunks()], type=column.type)
+    return kept.take(pa.array(indices, mask=indices < 0))
+
+
+def _ranks(mask: Bools) -> Ints:
+    return np.cumsum(mask) - 1
+
+
+def _is_one_piece(rows: pa.Table) -> bool:
+    return all(column.num_chunks == 1 for column in rows.columns)

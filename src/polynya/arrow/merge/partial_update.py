@@ -1,0 +1,188 @@
+"""partial-update: columns keep their last non-null value; sequence groups let older records come late.
+
+A group of columns has ordering columns. A record whose ordering columns are all null leaves the group alone; one that
+is not older than the group so far sets the columns, nulls included (or adds to their aggregates); an older one touches
+only aggregates. Whether a record is older is a running maximum over the ranks of the ordering columns, so no record is
+looked at on its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from polynya.arrow.merge.aggregates import fold
+from polynya.arrow.merge.events import ADD, BASE, RETRACT, REVERSED, Events, Ops, first_of, last_of
+from polynya.arrow.merge.folding import DELETE, Folded, forget, merged, records
+from polynya.arrow.merge.functions import LAST_NON_NULL_VALUE, LAST_VALUE, Function
+from polynya.arrow.merge.order import Bools, Groups, Ints, codes, to_array
+from polynya.arrow.merge.spec import MergeSpec, SequenceGroup
+from polynya.errors import InvalidInputError
+from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND
+
+_REPLACE = Function(LAST_VALUE)
+_REPLACE_NON_NULL = Function(LAST_NON_NULL_VALUE)
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The records of the keys with several of them."""
+
+    row: Ints
+    group: Ints
+    group_count: int
+    delete: Bools  # -D
+    retract: Bools  # -D or -U
+    base: Bools  # the row starts anew from this record
+    removed: Bools  # a base that also removes the row
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    """How a sequence group takes the records."""
+
+    present: Bools  # an ordering column is not null
+    newer: Bools  # present, and not older than the group so far
+
+
+def merge_groups(rows: pa.Table, groups: Groups, spec: MergeSpec) -> pa.Table:
+    """One row per key: a single record as it is, several laid over one another."""
+    found = _records(rows, groups, spec)
+    sequence_groups = [group for group in spec.groups if set(group.ordering) <= set(rows.column_names)]
+    ignored = found.retract & ~found.base & spec.ignore_delete
+    ranks = [np.where(ignored, -1, _ranks(rows, found.row, group)) for group in sequence_groups]
+    found = _with_removals(found, sequence_groups, ranks)
+    folded: dict[str, Folded] = {}
+    for group, rank in zip(sequence_groups, ranks, strict=True):
+        folded |= _fold_group(rows, found, spec, group, _accept(found, rank))
+    plain = _plain_events(found)
+    _check_not_null(rows, spec, plain)
+    for name in rows.column_names:
+        if name not in folded and name not in (SEQUENCE_NUMBER.name, VALUE_KIND.name, *spec.key):
+            folded[name] = fold(spec.functions.get(name, _REPLACE_NON_NULL), name, rows.column(name), plain)
+    folded[SEQUENCE_NUMBER.name] = _sequence(rows, found, spec)
+    newest = last_of(found.group, found.group_count, np.ones(len(found.row), bool))
+    has_add = np.zeros(found.group_count, bool)
+    has_add[found.group[~found.retract]] = True
+    return merged(rows, groups, folded, found.removed[newest] | ~has_add)
+
+
+def _records(rows: pa.Table, groups: Groups, spec: MergeSpec) -> _Records:
+    row, group, count = records(groups)
+    kind = np.asarray(to_array(rows.column(VALUE_KIND.name)))[row]
+    retract = (kind & 1).astype(bool)
+    if retract.any() and not (spec.ignore_delete or spec.remove_on_delete or spec.groups):
+        raise InvalidInputError(
+            "merge-engine 'partial-update' does not take -U and -D records; set 'ignore-delete', "
+            "'partial-update.remove-record-on-delete' or a sequence group"
+        )
+    first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    removed = (kind == DELETE) & spec.remove_on_delete
+    base = (first & retract) | removed
+    return _Records(row, group, count, kind == DELETE, retract, base, removed)
+
+
+def _ranks(rows: pa.Table, row: Ints, group: SequenceGroup) -> Ints:
+    """The rank of each record's ordering columns, from 0; -1 where they are all null."""
+    some = rows.select(group.ordering).take(pa.array(row))
+    absent = np.ones(len(row), bool)
+    for column in some.columns:
+        absent &= np.asarray(column.is_null())
+    _, rank = np.unique(codes(some.columns), return_inverse=True)
+    return np.where(absent, -1, rank)
+
+
+def _with_removals(found: _Records, groups: list[SequenceGroup], ranks: list[Ints]) -> _Records:
+    """Mark the -D records that remove the row because of their group.
+
+    A removal restarts the row and so decides about later ones: each pass settles the next removal of every key.
+    """
+    removing = [rank for group, rank in zip(groups, ranks, strict=True) if group.removes_record]
+    while removing:
+        newer = np.zeros(len(found.row), bool)
+        for rank in removing:
+            newer |= _accept(found, rank).newer
+        stretch = np.cumsum(found.removed | _starts(found.group)) - 1
+        candidate = newer & found.delete & ~found.removed
+        first = first_of(stretch, int(stretch[-1]) + 1 if len(stretch) else 0, candidate)
+        if not (first >= 0).any():
+            break
+        removed = found.removed.copy()
+        removed[first[first >= 0]] = True
+        found = _Records(
+            found.row, found.group, found.group_count, found.delete, found.retract, found.base | removed, removed
+        )
+    return found
+
+
+def _accept(found: _Records, rank: Ints) -> _Accepted:
+    """Compare each record with the newest before it, since the row last started anew."""
+    stretch = np.cumsum(found.base | _starts(found.group))
+    width = int(rank.max(initial=-1)) + 2
+    highest = np.maximum.accumulate(stretch * width + rank + 1) - stretch * width - 1
+    present = rank >= 0
+    return _Accepted(present, present & (rank >= highest))
+
+
+def _fold_group(
+    rows: pa.Table, found: _Records, spec: MergeSpec, group: SequenceGroup, accepted: _Accepted
+) -> dict[str, Folded]:
+    retract = found.retract & (not spec.ignore_delete)
+    applied = _group_events(found, accepted, retract, late=True)
+    accepted_only = _group_events(found, accepted, retract, late=False)
+    replaced = Events(
+        accepted_only.row,
+        accepted_only.group,
+        np.where(accepted_only.op == RETRACT, np.uint8(ADD), accepted_only.op),
+        found.group_count,
+    )
+    folded = {name: fold(_REPLACE, name, rows.column(name), replaced) for name in group.ordering}
+    for name in group.protected:
+        if name in rows.column_names:
+            function = spec.functions.get(name)
+            events = accepted_only if function is None else applied
+            folded[name] = fold(function or _REPLACE, name, rows.column(name), events)
+    return folded
+
+
+def _group_events(found: _Records, accepted: _Accepted, retract: Bools, *, late: bool) -> Events:
+    """The events of a group: a base first, then the record itself unless it removed the row."""
+    op = np.where(accepted.newer, ADD, REVERSED)
+    op = np.where(retract, RETRACT, op).astype(np.uint8)
+    takes_part = (accepted.present if late else accepted.newer) & ~found.removed & (retract | ~found.retract)
+    return _events(found, takes_part, op)
+
+
+def _plain_events(found: _Records) -> Events:
+    """The events of columns outside groups: retracts leave them alone."""
+    return _events(found, ~found.retract, np.full(len(found.row), ADD, np.uint8))
+
+
+def _events(found: _Records, takes_part: Bools, op: Ops) -> Events:
+    position = np.concatenate((np.flatnonzero(found.base), np.flatnonzero(takes_part)))
+    ops = np.concatenate((np.full(int(found.base.sum()), BASE, np.uint8), op[takes_part]))
+    order = np.argsort(position, kind="stable")  # a base stands before the event of the same record
+    position = position[order]
+    return forget(Events(found.row[position], found.group[position], ops[order], found.group_count))
+
+
+def _sequence(rows: pa.Table, found: _Records, spec: MergeSpec) -> Folded:
+    """The number of the newest record; ignored retracts do not count, and 0 stands where nothing counts."""
+    counts = ~found.retract if spec.ignore_delete else np.ones(len(found.row), bool)
+    newest = last_of(found.group, found.group_count, counts)
+    numbers = np.asarray(to_array(rows.column(SEQUENCE_NUMBER.name)))
+    return pa.array(np.where(newest < 0, 0, numbers[found.row[newest]]) if len(newest) else newest)
+
+
+def _check_not_null(rows: pa.Table, spec: MergeSpec, events: Events) -> None:
+    """Without groups, a record must bring every NOT NULL column."""
+    if spec.groups:
+        return
+    for name in spec.not_null.intersection(rows.column_names):
+        column = rows.column(name)
+        if column.null_count and column.take(pa.array(events.row)).null_count:
+            raise InvalidInputError(f"column '{name}': null in a NOT NULL column of a partial update")
+
+
+def _starts(group: Ints) -> Bools:
+    return np.append(True, group[1:] != group[:-1])[: len(group)]
