@@ -4,9 +4,9 @@ import dataclasses
 
 import pyarrow as pa
 import pytest
+
 from golden_data import golden_expected
 from golden_runs import expected_rows, golden_runs, golden_schema, rendered
-
 from polynya.arrow.merge import drop_deletes, merge, merge_spec
 from polynya.arrow.sorted_runs import merge_buffer, merge_runs
 from polynya.errors import UnsupportedError
