@@ -1,13 +1,15 @@
 """Data files of golden tables with the fields their schema gives them."""
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from golden_data import golden_table
+from datafusion import SessionContext
+from golden_data import golden_expected, golden_table
+from rows import sorted_rows
 
 from polynya.arrow import files
+from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema, key_field
 from polynya.paimon import schema_file
@@ -53,3 +55,23 @@ def read_all(table: str, name: str, fields: tuple, columns: tuple | None = None,
         )
     ]
     return pa.Table.from_batches(batches, to_arrow_schema(wanted))
+
+
+def manifest_files(table: str) -> dict[str, dict[str, Any]]:
+    """What the manifests say of each data file, by the file's own name."""
+    found = {}
+    for path in (golden_table(table) / "manifest").glob("manifest-*"):
+        if not path.name.startswith("manifest-list"):
+            entries = SessionContext().read_avro(str(path), file_extension="").to_arrow_table()
+            found.update((entry["_FILE_NAME"], entry) for entry in entries["_FILE"].to_pylist())
+    return found
+
+
+def expected_rows(table: str, fields: tuple[t.Field, ...]) -> list[list[Any]]:
+    """What Java reads, with floats of 32 bits in their shortest spelling."""
+    rows = golden_expected(table)["rows"]
+    return sorted_rows([[_spell(value, field.type) for value, field in zip(row, fields, strict=True)] for row in rows])
+
+
+def _spell(value: Any, type: t.DataType) -> Any:
+    return float(str(np.float32(value))) if isinstance(type, t.Float) and isinstance(value, float) else value

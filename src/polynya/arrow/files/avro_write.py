@@ -9,6 +9,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping
+from decimal import Context
 from typing import Any, BinaryIO
 
 import fastavro
@@ -29,6 +30,7 @@ _CODECS = {"zstd": "zstandard", "none": "null", "uncompressed": "null"} | {
 }
 _BLOCK_BYTES = 64_000
 _SYNC_BYTES = 16
+_EXACT = Context(prec=40)
 
 Schema = str | list[Any] | dict[str, Any]
 Encode = Callable[[Any], Any]
@@ -182,7 +184,7 @@ def _unit(precision: int) -> str:
     return "millis" if precision <= 3 else "micros"
 
 
-def _without_logical_types(schema: Any) -> Any:
+def _without_logical_types(schema: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(schema, dict):
         return {key: _without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
     return [_without_logical_types(item) for item in schema] if isinstance(schema, list) else schema
@@ -211,7 +213,7 @@ def _encoder(type: t.DataType) -> Encode:
     """From the Python value of an Arrow array to what the encoder of records wants."""
     match type:
         case t.Decimal(scale=scale):
-            return _unless_null(lambda value: _shortest(int(value.scaleb(scale))))
+            return _unless_null(lambda value: _shortest(int(value.scaleb(scale, _EXACT))))
         case t.Row(fields=fields):
             members = [(field.name, _encoder(field.type)) for field in fields]
             return _unless_null(lambda value: {name: encode(value[name]) for name, encode in members})
@@ -226,7 +228,7 @@ def _encoder(type: t.DataType) -> Encode:
             return _same
 
 
-def _same(value: Any) -> Any:
+def _same(value: Any) -> Any:  # noqa: ANN401 - a value of any column
     return value
 
 

@@ -8,8 +8,8 @@ cannot be what the schema says is a damaged file. Nested arrays keep their buffe
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from polynya.arrow.nested import with_entries, with_members, with_values
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_field, to_arrow_type
@@ -103,9 +103,7 @@ def _row(array: pa.Array, fields: tuple[t.Field, ...], column: str, leaf: Leaf |
         if index < 0:
             raise _mismatch(array, f"a struct with member '{field.name}'", column)
         members.append(conform(array.field(index), field.type, f"{column}.{field.name}", leaf))
-    return pa.StructArray.from_arrays(
-        members, fields=[to_arrow_field(field) for field in fields], mask=pc.is_null(array)
-    )
+    return with_members(array, [to_arrow_field(field) for field in fields], members)
 
 
 def _variant(array: pa.Array, column: str) -> pa.Array:
@@ -122,7 +120,7 @@ def _variant(array: pa.Array, column: str) -> pa.Array:
 def _list(array: pa.Array, element: t.DataType, target: pa.DataType, column: str, leaf: Leaf | None) -> pa.Array:
     array = _plain_list(array, column)
     values = conform(array.values, element, f"{column}.element", leaf)
-    return _rewrap(array, target, values)
+    return with_values(array, target, values)
 
 
 def _map(
@@ -137,8 +135,7 @@ def _map(
         keys, items = array.values.flatten()
     keys = conform(keys, inner[0], f"{column}.key", leaf)
     items = conform(items, inner[1], f"{column}.value", leaf)
-    entries = pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
-    return _rewrap(array, target, entries)
+    return with_entries(array, target, keys, items)
 
 
 def _plain_list(array: pa.Array, column: str) -> pa.Array:
@@ -147,9 +144,3 @@ def _plain_list(array: pa.Array, column: str) -> pa.Array:
     if pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
         return array.cast(pa.list_(array.type.value_field))
     raise _mismatch(array, "a list", column)
-
-
-def _rewrap(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """The list or map of the same shape with another child."""
-    buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, array.offset, [child])
