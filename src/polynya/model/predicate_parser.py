@@ -79,9 +79,10 @@ def _problem(error: ParseError) -> str:
     if not error.errors:
         return "expected a condition, found nothing"
     found = error.errors[0]
+    where = f"syntax error at line {found['line']}, column {found['col']}"
     if "missing for" in str(found["description"]):  # sqlglot names its own classes here
-        return f"syntax error at line {found['line']}, column {found['col']}: something is missing after"
-    return f"syntax error at line {found['line']}, column {found['col']} near {found['highlight']!r}"
+        return f"{where}: something is missing after {found['highlight']!r}"
+    return f"{where} near {found['highlight']!r}"
 
 
 def _open_quote(error: TokenError) -> str:
@@ -108,7 +109,7 @@ def _predicate(node: exp.Expression) -> Predicate:
         case exp.Column() | exp.Dot():
             return Compare(Op.EQ, _path(node), True)
         case _ if node.__class__ in _OPS:
-            return _comparison(_OPS[node.__class__], node.this, node.expression)
+            return _comparison(_OPS[node.__class__], node)
         case _:
             return _leaf(node)
 
@@ -121,10 +122,10 @@ def _leaf(node: exp.Expression) -> Predicate:
             return In(_path(node.this), tuple(map(_value, node.expressions)))
         case exp.Between():
             return _between(node)
-        case exp.Is():
+        case exp.Is() | exp.NullSafeEQ():
             return _is(_path(node.this), node.expression)
-        case exp.NullSafeEQ():
-            return _is(_path(node.this), node.expression)
+        case exp.NullSafeNEQ():
+            return Not(_is(_path(node.this), node.expression))
         case exp.Escape(this=exp.Like()):
             return _like(node.this, _text(node.expression))
         case exp.Like():
@@ -137,17 +138,17 @@ def _leaf(node: exp.Expression) -> Predicate:
             raise _unsupported(node)
 
 
-def _comparison(op: Op, left: exp.Expression, right: exp.Expression) -> Predicate:
-    left, right = left.unnest(), right.unnest()
+def _comparison(op: Op, node: exp.Expression) -> Predicate:
+    left, right = node.this.unnest(), node.expression.unnest()
     if _is_column(left):
         if _is_column(right):
-            raise _unsupported(exp.EQ(this=left, expression=right), "a comparison of two columns")
+            raise _unsupported(node, "a comparison of two columns")
         return Compare(op, _path(left), _value(right))
     if _is_column(right):
         return Compare(op.flipped, _path(right), _value(left))
     one, other = _value(left), _value(right)
     if op not in (Op.EQ, Op.NE) or one.__class__ is not other.__class__ or one is None:
-        raise _unsupported(exp.EQ(this=left, expression=right), "a comparison of two literals")
+        raise _unsupported(node, "a comparison of two literals")
     return TRUE if (one == other) == (op is Op.EQ) else FALSE  # 1 = 1 begins many a generated text
 
 

@@ -24,7 +24,6 @@ from polynya.model.arrow_types import to_arrow_type
 from polynya.model.bind import push_not
 from polynya.model.evaluate import is_nan, mask
 from polynya.model.like import Pattern, after_prefix, pattern_of
-from polynya.model.literals import Value
 from polynya.model.predicate import (
     AlwaysFalse,
     And,
@@ -240,7 +239,7 @@ def _finite_values(predicate: Predicate, column: Path) -> set[pa.Scalar] | None:
             return None
 
 
-def _listed(values: tuple[Value, ...]) -> set[pa.Scalar] | None:
+def _listed(values: tuple[pa.Scalar, ...]) -> set[pa.Scalar] | None:
     """The values with one zero; None where there is a NaN, of which there are too many to hash."""
     if any(map(is_nan, values)):
         return None
