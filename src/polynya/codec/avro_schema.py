@@ -1,12 +1,13 @@
-"""Avro schemas as the JSON in a container's header: read, stripped of logical types, and searched by path.
+"""Avro schemas as the JSON in a container's header: read, made plain, and searched by path.
 
-A schema node is a type name, a union (list) or an object with a `type`. Logical types are dropped: a timestamp is the
-long it is stored as, and the reader that asks for a timestamp casts it.
+A schema node is a primitive's name, a union (list) or an object with a `type`. A plain schema has no logical types,
+no defaults and no references: a timestamp is the long it is stored as, and a type used twice stands there twice.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -15,14 +16,15 @@ from polynya.errors import CorruptFileError
 
 Node: TypeAlias = str | list["Node"] | dict[str, object]
 
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _DEPTH_MAX = 32
+_NODES_MAX = 20_000
 _MEMBERS = {"array": "items", "map": "values"}
-_KEPT = ("type", "name", "namespace", "symbols", "size")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to decode: its name, the path of Avro field names that leads to it, and its type in the table.
+    """A column to decode or encode: its name, the path of Avro field names to it, and its type in the table.
 
     Structs in the type have Avro's field names. A required column has a value in every record.
     """
@@ -34,12 +36,9 @@ class Column:
 
 
 def parse_schema(text: str, name: str) -> Node:
-    """The schema of a file as nested lists and dicts, without logical types, documentation and defaults.
-
-    `name` is the file, for the CorruptFileError.
-    """
+    """The plain schema of a file; `name` is the file, for the CorruptFileError."""
     try:
-        node = _plain(json.loads(text), 0)
+        node = _Parser().parse(json.loads(text), 0)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptFileError(f"'{name}': avro.schema is not an Avro schema: {error!r}") from error
     if not is_record(node):
@@ -55,7 +54,7 @@ def is_record(node: Node | None) -> bool:
 def fields_of(node: Node) -> list[tuple[str, Node]]:
     """The fields of a record in order."""
     assert isinstance(node, dict)
-    return node["fields"]  # type: ignore[return-value]  # `_plain` made it a list of pairs
+    return node["fields"]  # type: ignore[return-value]  # the parser made it a list of pairs
 
 
 def find_node(schema: Node, path: Sequence[str]) -> Node | None:
@@ -68,46 +67,87 @@ def find_node(schema: Node, path: Sequence[str]) -> Node | None:
     return node
 
 
-def render_schema(node: Node) -> Node:
-    """The node as JSON values, the inverse of `parse_schema`."""
+def render_schema(schema: Node) -> Node:
+    """The plain schema as JSON values; its types get new names, since a name may be defined only once."""
+    return _render(schema, count())
+
+
+def _render(node: Node, numbers: Iterator[int]) -> Node:
     if isinstance(node, str):
         return node
     if isinstance(node, list):
-        return [render_schema(branch) for branch in node]
-    plain = dict(node)
+        return [_render(branch, numbers) for branch in node]
+    rendered = dict(node)
+    if node["type"] in ("record", "enum", "fixed"):
+        rendered["name"] = f"type{next(numbers)}"
     if is_record(node):
-        plain["fields"] = [{"name": name, "type": render_schema(type)} for name, type in fields_of(node)]
+        rendered["fields"] = [{"name": name, "type": _render(type, numbers)} for name, type in fields_of(node)]
     for key in _MEMBERS.values():
         if key in node:
-            plain[key] = render_schema(node[key])  # type: ignore[arg-type]  # `_plain` made it a node
-    return plain
+            rendered[key] = _render(node[key], numbers)  # type: ignore[arg-type]  # the parser made it a node
+    return rendered
 
 
-def _plain(node: object, depth: int) -> Node:
-    if depth > _DEPTH_MAX:
-        raise ValueError(f"more than {_DEPTH_MAX} levels")
-    if isinstance(node, str):
+@dataclass(slots=True)
+class _Parser:
+    """Makes a schema plain; holds the types named so far and keeps the plain schema small."""
+
+    named: dict[str, tuple[Node, int]] = field(default_factory=dict)
+    node_count: int = 0
+
+    def parse(self, node: object, depth: int) -> Node:
+        self._count(1)
+        if depth > _DEPTH_MAX:
+            raise ValueError(f"more than {_DEPTH_MAX} levels")
+        if isinstance(node, str):
+            return node if node in PRIMITIVES else self._named(node)
+        if isinstance(node, list):
+            return [self.parse(branch, depth + 1) for branch in node]
+        if isinstance(node, dict):
+            return self._object(node, depth)
+        raise ValueError(f"expected a type, found {str(node)[:60]}")
+
+    def _object(self, node: dict[str, Any], depth: int) -> Node:
+        before = self.node_count
+        match node["type"]:
+            case "record":
+                fields = [(str(member["name"]), self.parse(member["type"], depth + 1)) for member in node["fields"]]
+                return self._define(node, {"type": "record", "fields": fields}, before)
+            case "array" | "map" as kind:
+                items = self.parse(node[_MEMBERS[kind]], depth + 1)
+                if not _takes_bytes(items):
+                    raise ValueError("items without bytes, of which a file could claim any number")
+                return {"type": kind, _MEMBERS[kind]: items}
+            case "enum":
+                return self._define(node, {"type": "enum", "symbols": list(map(str, node["symbols"]))}, before)
+            case "fixed":
+                return self._define(node, {"type": "fixed", "size": int(node["size"])}, before)
+            case other:
+                return self.parse(other, depth + 1)
+
+    def _define(self, node: dict[str, Any], plain: Node, before: int) -> Node:
+        self.named[_short(str(node["name"]))] = plain, self.node_count - before
+        return plain
+
+    def _named(self, name: str) -> Node:
+        # A record is defined when it is complete, so none can hold itself.
+        if _short(name) not in self.named:
+            raise ValueError(f"unknown type '{name[:60]}'")
+        node, size = self.named[_short(name)]
+        self._count(size)
         return node
-    if isinstance(node, list):
-        return [_plain(branch, depth + 1) for branch in node]
-    if isinstance(node, dict):
-        return _plain_object(node, depth)
-    raise ValueError(f"expected a type, found {str(node)[:60]}")
+
+    def _count(self, nodes: int) -> None:
+        self.node_count += nodes
+        if self.node_count > _NODES_MAX:
+            raise ValueError(f"more than {_NODES_MAX} types")
 
 
-def _plain_object(node: dict[str, Any], depth: int) -> Node:
-    match node["type"]:
-        case "record":
-            fields = [(str(field["name"]), _plain(field["type"], depth + 1)) for field in node["fields"]]
-            return {**_kept(node), "fields": fields}
-        case "array" | "map" as kind:
-            member = _MEMBERS[kind]
-            return {"type": kind, member: _plain(node[member], depth + 1)}
-        case "enum" | "fixed":
-            return _kept(node)
-        case other:
-            return _plain(other, depth + 1)
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
-def _kept(node: dict[str, Any]) -> dict[str, object]:
-    return {key: node[key] for key in _KEPT if key in node}
+def _takes_bytes(node: Node) -> bool:
+    if isinstance(node, dict) and node["type"] == "record":
+        return any(_takes_bytes(type) for _, type in fields_of(node))
+    return node != "null" and not (isinstance(node, dict) and node.get("size") == 0)
