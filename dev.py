@@ -37,7 +37,7 @@ LOCKS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the first argument names; the exit code is that of the first step that fails."""
+    """Do what the first argument names; 0 when all of it went well."""
     what, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
     if what == "lock":
         return lock(rest)
@@ -61,12 +61,27 @@ def demo(rest: list[str]) -> int:
 
 def check(rest: list[str]) -> int:
     """The quick gate."""
-    return static_checks() or run_tests(["-m", QUICK, *rest])
+    return gate(["-m", QUICK, *rest])
 
 
 def test(rest: list[str]) -> int:
     """The whole gate."""
-    return static_checks() or run_tests(rest)
+    return gate(rest)
+
+
+def gate(rest: list[str]) -> int:
+    """Every step, whatever the others say; tests that share a server stay in one worker (tests/conftest.py)."""
+    steps = (
+        ["ruff", "format", "--check", "."],
+        ["ruff", "check", "."],
+        ["mypy"],
+        ["lint-imports"],
+        ["pytest", "-n", "2", "--dist", "loadgroup", *rest],
+    )
+    failed = [step for step in steps if run([BIN / step[0], *step[1:]])]
+    for step in failed:
+        print("dev.py: failed:", " ".join(step), file=sys.stderr)
+    return 1 if failed else 0
 
 
 def bench(rest: list[str]) -> int:
@@ -81,22 +96,6 @@ def lock(rest: list[str]) -> int:
         return 1
     codes = (run([*LOCK_COMMAND, *source, "--output-file", target, *rest]) for target, source in LOCKS.items())
     return next((code for code in codes if code), 0)
-
-
-def static_checks() -> int:
-    """What can be said without running the code."""
-    steps = (
-        ["ruff", "format", "--check", "."],
-        ["ruff", "check", "."],
-        ["mypy"],
-        ["lint-imports"],
-    )
-    return next((code for code in (run([BIN / step[0], *step[1:]]) for step in steps) if code), 0)
-
-
-def run_tests(rest: list[str]) -> int:
-    """Two workers; tests that share a server stay together on one of them (tests/conftest.py)."""
-    return run([BIN / "pytest", "-n", "2", "--dist", "loadgroup", *rest])
 
 
 def run(command: list) -> int:

@@ -6,12 +6,14 @@ Its jars (some 240 MB) are fetched with Maven once, into the cache folder, and t
 import functools
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from interop.cached import LineServer, UnavailableError, digest, made_whole, run
+from interop.cached import UnavailableError, digest, made_whole, run
+from interop.line_server import LineServer
 from polynya.spark.java import cache_folder
 from rows import sorted_rows
 
@@ -130,5 +132,5 @@ def compile_server(jdk: Path, jars: Path) -> Path:
     folder = cache_folder() / f"java-server-{digest(sources, jars.name)}"
     if not folder.exists():
         with made_whole(folder) as made:
-            run([jdk / "javac", "-nowarn", "-cp", f"{jars}/*", "-d", made, *sources], "javac")
+            subprocess.run([jdk / "javac", "-nowarn", "-cp", f"{jars}/*", "-d", made, *sources], check=True)
     return folder

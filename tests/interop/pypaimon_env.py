@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from interop.cached import LineServer, digest, made_whole, run
+from interop.cached import digest, made_whole, run
+from interop.line_server import LineServer
 from polynya.spark.java import cache_folder
 
 HERE = Path(__file__).parent

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from golden_data import golden_expected, golden_root, golden_table
-from interop.cached import OtherError
 from interop.java_paimon import JavaTable
+from interop.line_server import OtherError
 from rows import sorted_rows
 
 COLUMNS = (("k", "INT"), ("v", "STRING"))

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from golden_data import golden_expected, golden_table
-from interop.cached import OtherError
+from interop.line_server import OtherError
 from polynya.model import types as t
 from polynya.model.arrow_types import from_arrow_type
 from rows import render_rows, sorted_rows

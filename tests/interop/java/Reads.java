@@ -2,13 +2,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.predicate.Predicate;
 import org.apache.paimon.predicate.PredicateBuilder;
 import org.apache.paimon.reader.RecordReader;
-import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
@@ -72,7 +73,7 @@ class Reads {
     static JsonNode stream(JsonNode command) throws Exception {
         FileStoreTable table = Server.storeTable(command);
         ReadBuilder builder = table.copyWithoutTimeTravel(
-                java.util.Map.of("scan.mode", "from-snapshot", "scan.snapshot-id", command.get("snapshot").asText())).newReadBuilder();
+                Map.of("scan.mode", "from-snapshot", "scan.snapshot-id", command.get("snapshot").asText())).newReadBuilder();
         StreamTableScan scan = builder.newStreamScan();
         ArrayNode steps = Server.JSON.createArrayNode();
         long latest = table.latestSnapshot().orElseThrow().id();

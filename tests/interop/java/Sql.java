@@ -1,4 +1,5 @@
 import java.lang.reflect.Array;
+import java.math.BigDecimal;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Map;
@@ -68,7 +69,7 @@ class Sql {
             boolean finite = Double.isFinite(((Number) value).doubleValue());
             return finite ? Server.JSON.valueToTree(value) : Server.JSON.getNodeFactory().textNode(value.toString());
         }
-        if (value == null || value instanceof Number && !(value instanceof java.math.BigDecimal) || value instanceof Boolean) {
+        if (value == null || value instanceof Number && !(value instanceof BigDecimal) || value instanceof Boolean) {
             return Server.JSON.valueToTree(value);
         }
         ArrayNode list = Server.JSON.createArrayNode();
