@@ -1,0 +1,259 @@
+"""What people call without Spark: warehouses, tables, scans.
+
+A Table is a view: it stands at one snapshot and one schema until `refresh` or `at` gives another view. Writing through
+an old view is fine, it commits onto the latest snapshot.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from polynya.arrow import read
+from polynya.errors import InvalidInputError, NotFoundError
+from polynya.model import bind
+from polynya.model.options import require_readable
+from polynya.model.predicate import TRUE, Predicate
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
+from polynya.paimon import layout
+from polynya.paimon.snapshot import Snapshot
+from polynya.storage import open_storage
+from polynya.storage.protocol import Storage
+from polynya.table import catalog, history, scan
+from polynya.table.history import TableRoot
+from polynya.table.plan import Plan
+from polynya.table.row_ids import has_row_ids
+
+
+def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> "Warehouse":
+    """The filesystem catalog at a path or URL; nothing is created until a database is."""
+    return Warehouse(open_storage(location, **storage_options))
+
+
+def open_table(location: str | os.PathLike[str], **storage_options: str | bool) -> "Table":
+    """The table at a path or URL, at its latest snapshot."""
+    return _open(TableRoot(open_storage(location, **storage_options)))
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """Databases and tables under one location."""
+
+    storage: Storage
+
+    @property
+    def location(self) -> str:
+        """Where it is."""
+        return self.storage.location
+
+    def databases(self) -> list[str]:
+        """The names of the databases."""
+        return catalog.database_names(self.storage)
+
+    def create_database(self, name: str, exist_ok: bool = False) -> None:
+        """Create an empty database."""
+        catalog.create_database(self.storage, name, exist_ok=exist_ok)
+
+    def drop_database(self, name: str, cascade: bool = False) -> None:
+        """Delete a database, with its tables if `cascade`."""
+        catalog.drop_database(self.storage, name, cascade=cascade)
+
+    def tables(self, database: str) -> list[str]:
+        """The names of the tables of a database."""
+        return catalog.table_names(self.storage, database)
+
+    def table(self, name: str) -> "Table":
+        """The table `database.table`."""
+        return _open(TableRoot(self.storage.child(catalog.table_folder(self.storage, name))))
+
+    def create_table(
+        self,
+        name: str,
+        schema: pa.Schema | Schema,
+        primary_key: Iterable[str] = (),
+        partition_by: Iterable[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> "Table":
+        """Create the table `database.table`; with `exist_ok` an existing one is opened as it is."""
+        root = TableRoot(self.storage.child(catalog.table_folder(self.storage, name)))
+        if exist_ok and catalog.is_table(root.storage):
+            return _open(root)
+        columns = schema.fields if isinstance(schema, Schema) else schema
+        given = schema if isinstance(schema, Schema) else Schema(())
+        new = schema_of(
+            columns,
+            primary_key=tuple(primary_key) or given.primary_key,
+            partition_by=tuple(partition_by) or given.partition_by,
+            options={**given.options, **(options or {})},
+            comment=comment if comment is not None else given.comment,
+        )
+        catalog.create_table(root, new)
+        return _open(root)
+
+    def drop_table(self, name: str) -> None:
+        """Delete the table `database.table` with all its files."""
+        catalog.drop_table(self.storage, name)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Rename `database.table`."""
+        catalog.rename_table(self.storage, old, new)
+
+
+def _open(root: TableRoot) -> "Table":
+    schema = history.find_latest_schema(root)
+    if schema is None:
+        raise NotFoundError(f"{root.storage.location} is not a Paimon table: it has no file schema/schema-0")
+    return Table(root, schema, history.find_latest(root))
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table, seen at one snapshot."""
+
+    root: TableRoot
+    schema: Schema
+    snapshot: Snapshot | None
+
+    @property
+    def name(self) -> str:
+        """The name of the table's folder."""
+        return self.location.rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def location(self) -> str:
+        """Where the table is."""
+        return self.root.storage.location
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as Arrow types."""
+        return self.schema.arrow
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The primary key, partition columns included; empty for append tables."""
+        return self.schema.primary_key
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """The partition columns."""
+        return self.schema.partition_by
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The table's options as they are stored."""
+        return self.schema.options
+
+    def refresh(self) -> "Table":
+        """A new view at the latest snapshot and schema."""
+        return _open(self.root)
+
+    def at(
+        self,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        time_ms: int | None = None,
+        watermark: int | None = None,
+    ) -> "Table":
+        """A view of the past, in the schema of that time; give exactly one of the arguments."""
+        given = [value for value in (snapshot_id, tag, time_ms, watermark) if value is not None]
+        if len(given) != 1:
+            raise InvalidInputError(f"at: expected one of snapshot_id, tag, time_ms, watermark, found {len(given)}")
+        if snapshot_id is not None:
+            found = history.read_snapshot(self.root, snapshot_id)
+        elif tag is not None:
+            found = history.read_tag(self.root, tag)
+        elif time_ms is not None:
+            found = history.read_snapshot_at_time(self.root, time_ms)
+        else:
+            assert watermark is not None
+            found = history.read_snapshot_at_watermark(self.root, watermark)
+        return Table(self.root, self._schema_of(found.schema_id), found)
+
+    def branch(self, name: str) -> "Table":
+        """The table as a branch has it."""
+        if name != layout.MAIN_BRANCH and name not in history.branch_names(self.root):
+            known = ", ".join((layout.MAIN_BRANCH, *history.branch_names(self.root)))
+            raise NotFoundError(f"branch '{name}' of {self.location} does not exist; there are: {known}")
+        return _open(replace(self.root, branch=name))
+
+    def scan(
+        self,
+        where: str | Predicate | None = None,
+        columns: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> "Scan":
+        """A scan of the rows that match `where`, an SQL condition or a predicate; nothing is read yet."""
+        require_readable(self.options)
+        predicate = bind.bind(parse_predicate(where), self.schema.fields)
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"limit must be 0 or more, got {limit}")
+        return Scan(self, scan.ScanRequest(self._columns(columns), predicate, limit))
+
+    def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
+        if columns is None:
+            return self.schema.names
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        system = (ROW_ID.name, SEQUENCE_NUMBER.name) if has_row_ids(self.options) else ()
+        for name in names:
+            if name not in system:
+                bind.resolve((name,), self.schema.fields)
+        if len(set(names)) != len(names) or not names:
+            raise InvalidInputError(f"columns: expected different names, at least one, found {list(names)}")
+        return names
+
+    def _schema_of(self, id: int) -> Schema:
+        return self.schema if id == self.schema.id else history.read_schema(self.root, id)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Rows of a table that are about to be read."""
+
+    table: Table
+    request: scan.ScanRequest
+
+    @cached_property
+    def _plan(self) -> Plan:
+        table = self.table
+        return scan.plan(scan.ScanSource(table.root, table.snapshot, table.schema, table._schema_of), self.request)
+
+    def plan(self) -> Plan:
+        """The files that will be read, and what was skipped."""
+        return self._plan
+
+    def to_batches(self, memory_budget_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as a stream of batches; memory stays within the budget (default: a quarter of the machine)."""
+        return read.read_plan(self._reader(memory_budget_bytes), self._plan)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one table."""
+        reader = self._reader(None)
+        return pa.Table.from_batches(read.read_plan(reader, self._plan), reader.arrow_schema)
+
+    def count(self) -> int:
+        """The number of rows; from the metadata alone where that is exact."""
+        exact = self._plan.exact_row_count
+        return exact if exact is not None else sum(batch.num_rows for batch in self.to_batches())
+
+    def _reader(self, budget_bytes: int | None) -> read.Reader:
+        plan = self._plan
+        ids = plan.files["schema_id"].unique().to_pylist()
+        schemas = {id: self.table._schema_of(id) for id in ids}
+        return read.reader_of(plan, self.table.root.storage, schemas, budget_bytes)
+
+
+def parse_predicate(where: str | Predicate | None) -> Predicate:
+    """The predicate that `where` means."""
+    if where is None:
+        return TRUE
+    if isinstance(where, Predicate):
+        return where
+    from polynya.model.predicate_parser import parse  # noqa: PLC0415 - the SQL parser costs a fifth of a second to load
+
+    return parse(where)

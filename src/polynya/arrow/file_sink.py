@@ -1,0 +1,119 @@
+"""One data file being written: its stream, its rows, its index, and in the end its manifest entry."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from polynya.arrow import files
+from polynya.arrow.file_spec import FileSpec
+from polynya.arrow.stats import ColumnStats, simple_stats
+from polynya.paimon import layout, manifest
+from polynya.paimon.file_index import open_index_writer
+from polynya.table.entries import EMPTY_ROW
+from polynya.table.paths import bucket_folder
+
+Entry = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The bucket that files are written to."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+
+
+def local_wall_clock_ms() -> int:
+    """Now, as the wall clock of this machine shows it, in milliseconds counted as if it were UTC."""
+    now = time.time()
+    return int(now * 1000) + time.localtime(now).tm_gmtoff * 1000
+
+
+class FileSink:
+    """A data file that is being written; nothing is visible until `close`."""
+
+    def __init__(self, spec: FileSpec, place: Place, name: str) -> None:
+        self.name, self._spec, self._place = name, spec, place
+        self.folder = bucket_folder(place.partition, place.bucket, spec.schema)
+        self._stack = ExitStack()
+        self._stream = self._stack.enter_context(spec.storage.writer(f"{self.folder}/{name}"))
+        self._index = open_index_writer(spec.value_fields, spec.options)
+        self._writer = files.open_writer(
+            self._stream,
+            format=spec.format,
+            fields=spec.fields,
+            compression=spec.compression,
+            zstd_level=spec.zstd_level,
+            options=spec.options,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the file has reached the size or the number of rows at which the next one begins."""
+        return self._writer.written_bytes >= self._spec.size_bytes_max or self.row_count >= self._spec.row_count_max
+
+    @property
+    def row_count(self) -> int:
+        """Rows written so far."""
+        return self._writer.row_count
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows; the columns are those of the spec."""
+        self._writer.write(batch)
+        if self._index is not None:
+            self._index.add(batch)
+
+    def close(self) -> Entry:
+        """Finish the file, its index beside it, and return its entry; keys and sequence numbers are the caller's."""
+        with self._stack:
+            written = self._writer.close()
+            size_bytes = self._stream.tell()
+        embedded, extra = self._put_index()
+        return self._entry(written.columns, written.row_count, size_bytes) | {
+            "embedded_file_index": embedded,
+            "extra_files": extra,
+        }
+
+    def abort(self) -> None:
+        """Give up: the file never appears."""
+        error = RuntimeError("the file is given up")
+        self._stack.__exit__(RuntimeError, error, None)
+
+    def _put_index(self) -> tuple[bytes | None, list[str]]:
+        data = self._index.finish() if self._index is not None else None
+        if data is None or len(data) <= self._spec.index_size_bytes_max:
+            return data, []
+        name = layout.file_index_name(self.name)
+        self._spec.storage.put(f"{self.folder}/{name}", data)
+        return None, [name]
+
+    def _entry(self, columns: tuple[ColumnStats, ...], row_count: int, size_bytes: int) -> Entry:
+        spec, place = self._spec, self._place
+        values = columns[len(columns) - len(spec.value_fields) :]
+        stats, names = simple_stats(values, spec.value_fields, spec.modes, dense=spec.is_dense)
+        return {
+            "kind": manifest.ADD,
+            "partition": place.partition,
+            "bucket": place.bucket,
+            "total_buckets": place.total_buckets,
+            "file_name": self.name,
+            "file_size": size_bytes,
+            "row_count": row_count,
+            "min_key": EMPTY_ROW,
+            "max_key": EMPTY_ROW,
+            "key_stats_min": EMPTY_ROW,
+            "key_stats_max": EMPTY_ROW,
+            "key_stats_null_counts": [],
+            "value_stats_min": stats.min_values,
+            "value_stats_max": stats.max_values,
+            "value_stats_null_counts": list(stats.null_counts),
+            "value_stats_cols": None if names is None else list(names),
+            "schema_id": spec.schema.id,
+            "level": spec.level,
+            "creation_time": local_wall_clock_ms(),
+            "delete_row_count": 0,
+            "file_source": spec.source,
+        }

@@ -1,0 +1,90 @@
+"""How the data files of a table are written: format, names, sizes and statistics, read once from the options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polynya.arrow.stats import Mode, column_modes, level_mode
+from polynya.model.options import target_file_size
+from polynya.model.options_data import (
+    DATA_FILE_PREFIX,
+    DATA_FILE_THIN_MODE,
+    FILE_COMPRESSION,
+    FILE_COMPRESSION_PER_LEVEL,
+    FILE_COMPRESSION_ZSTD_LEVEL,
+    FILE_FORMAT,
+    FILE_FORMAT_PER_LEVEL,
+    FILE_INDEX_IN_MANIFEST_THRESHOLD,
+    FILE_SUFFIX_INCLUDE_COMPRESSION,
+    METADATA_STATS_DENSE_STORE,
+    TARGET_FILE_ROW_NUM,
+)
+from polynya.model.schema import Schema
+from polynya.model.types import Field
+from polynya.paimon import layout
+from polynya.storage.protocol import Storage
+
+APPEND_SOURCE, COMPACT_SOURCE = 0, 1
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """How files of one level are written; plain data, so that a worker can be told."""
+
+    storage: Storage
+    schema: Schema
+    fields: tuple[Field, ...]
+    value_fields: tuple[Field, ...]
+    format: str
+    compression: str
+    zstd_level: int
+    size_bytes_max: int
+    row_count_max: int
+    prefix: str
+    shows_compression: bool
+    modes: tuple[Mode, ...]
+    is_dense: bool
+    index_size_bytes_max: int  # a larger file index stands beside the file, not in the manifest
+    level: int
+    source: int
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of the table."""
+        return self.schema.options
+
+    def file_name(self, uuid: str, number: int) -> str:
+        """The name of a new file."""
+        return layout.data_file_name(
+            self.prefix, uuid, number, self.format, self.compression, include_compression=self.shows_compression
+        )
+
+
+def file_spec(
+    storage: Storage,
+    schema: Schema,
+    *,
+    fields: tuple[Field, ...] | None = None,
+    level: int = 0,
+    source: int = APPEND_SOURCE,
+) -> FileSpec:
+    """How new files of a level are written; `fields` are the stored columns, by default those of the table."""
+    options = schema.options
+    thin_keys = frozenset(schema.trimmed_primary_key) if DATA_FILE_THIN_MODE.of(options) else frozenset()
+    return FileSpec(
+        storage=storage,
+        schema=schema,
+        fields=fields or schema.fields,
+        value_fields=schema.fields,
+        format=FILE_FORMAT_PER_LEVEL.of(options).get(level, FILE_FORMAT.of(options)),
+        compression=FILE_COMPRESSION_PER_LEVEL.of(options).get(level, FILE_COMPRESSION.of(options)),
+        zstd_level=FILE_COMPRESSION_ZSTD_LEVEL.of(options),
+        size_bytes_max=target_file_size(schema),
+        row_count_max=TARGET_FILE_ROW_NUM.of(options) if source == APPEND_SOURCE else 2**63 - 1,
+        prefix=DATA_FILE_PREFIX.of(options),
+        shows_compression=FILE_SUFFIX_INCLUDE_COMPRESSION.of(options),
+        modes=column_modes(schema.fields, options, mode=level_mode(options, level), key_columns=thin_keys),
+        is_dense=METADATA_STATS_DENSE_STORE.of(options),
+        index_size_bytes_max=FILE_INDEX_IN_MANIFEST_THRESHOLD.of(options),
+        level=level,
+        source=source,
+    )

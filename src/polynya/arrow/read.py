@@ -1,0 +1,156 @@
+"""Rows of a plan as Arrow batches.
+
+A raw file is read, thinned out by its deletion vector, brought to the table's schema and filtered. A section that needs
+a merge is read as sorted runs; only conditions on the key go below the merge, the whole filter is applied after it.
+
+The reader is plain data but for the store, so that a plan can be carried out by another process.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polynya.arrow import data_evolution, file_rows
+from polynya.arrow.merge import required_columns
+from polynya.arrow.merge.spec import MergeSpec, merge_spec
+from polynya.arrow.prefetch import Stream, read_ahead
+from polynya.arrow.runs import section_runs
+from polynya.arrow.sorted_runs import merge_runs
+from polynya.model import bind, evaluate
+from polynya.model.arrow_types import to_arrow_schema
+from polynya.model.options_data import DATA_EVOLUTION_ENABLED
+from polynya.model.options_keys import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, FORCE_LOOKUP
+from polynya.model.predicate import AlwaysTrue, Predicate
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, VALUE_KIND, Schema
+from polynya.model.types import Field
+from polynya.storage.protocol import Storage
+from polynya.table.plan import Plan, Split
+
+ADD_KINDS = pa.array([0, 2], pa.int8())  # +I and +U
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the rows of one plan are read: the columns in order, the filter, and the schemas that files were written with."""
+
+    storage: Storage
+    schema: Schema
+    file_schemas: Mapping[int, Schema]
+    columns: tuple[str, ...]
+    predicate: Predicate = field(default_factory=AlwaysTrue)
+    budget_bytes: int = 0
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the result; row tracking columns may be asked for by name."""
+        system = {one.name: one for one in (ROW_ID, SEQUENCE_NUMBER)}
+        return tuple(self.schema.find(name) or system[name] for name in self.columns)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return to_arrow_schema(self.fields)
+
+
+def reader_of(plan: Plan, storage: Storage, file_schemas: Mapping[int, Schema], budget_bytes: int | None) -> Reader:
+    """The reader of a plan; without a budget, a quarter of the machine's memory."""
+    predicate = plan.predicate if plan.predicate is not None else AlwaysTrue()
+    budget = budget_bytes if budget_bytes is not None else machine_memory_bytes() // 4
+    return Reader(storage, plan.schema, file_schemas, plan.columns, predicate, budget)
+
+
+def read_plan(reader: Reader, plan: Plan) -> Iterator[pa.RecordBatch]:
+    """All rows of the plan, split by split, read ahead on all cores within the budget."""
+    workers = min(os.cpu_count() or 1, max(1, len(plan.splits)))
+    share = replace(reader, budget_bytes=max(1, reader.budget_bytes // (2 * workers)))
+    streams = (_stream(share, split) for split in plan.splits)
+    batches = read_ahead(streams, workers=workers, budget_bytes=reader.budget_bytes // 2)
+    return batches if plan.limit is None else _first_rows(batches, plan.limit)
+
+
+def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+    """The rows of one split."""
+    if DATA_EVOLUTION_ENABLED.of(reader.schema.options):
+        batches = data_evolution.read_split(reader, split, _wanted(reader, reader.columns))
+    elif split.raw:
+        batches = _read_raw(reader, split)
+    else:
+        batches = _read_merged(reader, split)
+    for batch in batches:
+        kept = _filtered(reader, batch)
+        if kept.num_rows:
+            yield kept
+
+
+def machine_memory_bytes() -> int:
+    """The memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _stream(reader: Reader, split: Split) -> Stream:
+    return lambda: read_split(reader, split)
+
+
+def _read_raw(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+    """The files one after the other; rows of a primary-key table that are deletes are dropped wherever they stand."""
+    wanted = _wanted(reader, reader.columns)
+    has_key = bool(reader.schema.primary_key)
+    if has_key:
+        wanted = (*wanted, VALUE_KIND)
+    for file in file_rows.files_of(split.files):
+        for batch in file_rows.read(reader, file, wanted, reader.predicate):
+            if has_key:
+                batch = batch.filter(pc.is_in(batch[VALUE_KIND.name], ADD_KINDS))
+            yield batch
+
+
+def _read_merged(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+    spec = merge_spec(reader.schema)
+    names = required_columns(spec, [one.name for one in _wanted(reader, reader.columns)])
+    wanted = (SEQUENCE_NUMBER, VALUE_KIND, *reader.schema.select(names))
+    sections = split.files["section"]
+    for section in pc.unique(sections).to_pylist():
+        files = split.files.filter(pc.equal(sections, section))
+        yield from _read_section(reader, files, wanted, spec)
+
+
+def _read_section(
+    reader: Reader, files: pa.Table, wanted: tuple[Field, ...], spec: MergeSpec
+) -> Iterator[pa.RecordBatch]:
+    on_key = bind.project(reader.predicate, reader.schema.trimmed_primary_key)
+    runs = section_runs(files, reader.schema)
+    streams = [file_rows.read_run(reader, run.files, wanted, on_key) for run in runs]
+    levels = [run.level for run in runs] if spec_looks_up(reader.schema) else None
+    return merge_runs(streams, spec, budget_bytes=reader.budget_bytes, levels=levels)
+
+
+def spec_looks_up(schema: Schema) -> bool:
+    """Whether records above level 0 already contain what lies below them: tables that compact with a lookup."""
+    options = schema.options
+    return (
+        CHANGELOG_PRODUCER.of(options) == "lookup" or DELETION_VECTORS_ENABLED.of(options) or FORCE_LOOKUP.of(options)
+    )
+
+
+def _wanted(reader: Reader, columns: tuple[str, ...]) -> tuple[Field, ...]:
+    """The columns of the result, and those that only the filter looks at."""
+    names = dict.fromkeys((*columns, *(path[0] for path in bind.columns(reader.predicate))))
+    return replace(reader, columns=tuple(names)).fields
+
+
+def _filtered(reader: Reader, batch: pa.RecordBatch) -> pa.RecordBatch:
+    if not isinstance(reader.predicate, AlwaysTrue):
+        batch = batch.filter(evaluate.mask(reader.predicate, batch))
+    return batch.select(list(reader.columns))
+
+
+def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        if left <= 0:
+            return
+        yield batch.slice(0, left)
+        left -= batch.num_rows
