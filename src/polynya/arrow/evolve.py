@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from polynya.arrow.batches import make_batch
 from polynya.arrow.casts import find_cast
 from polynya.arrow.nested import with_entries, with_members, with_values
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
-from polynya.model.arrow_types import to_arrow_field, to_arrow_schema, to_arrow_type
+from polynya.model.arrow_types import to_arrow_field, to_arrow_type
 
 Convert = Callable[[pa.Array], pa.Array]
 
@@ -49,7 +50,7 @@ class Projection:
             else:
                 array = batch.column(index)
                 arrays.append(array if convert is None else convert(array))
-        return _batch(arrays, self.fields, batch.num_rows)
+        return make_batch(arrays, self.fields, batch.num_rows)
 
 
 def plan(file_fields: tuple[t.Field, ...], wanted_fields: tuple[t.Field, ...]) -> Projection:
@@ -65,14 +66,6 @@ def plan(file_fields: tuple[t.Field, ...], wanted_fields: tuple[t.Field, ...]) -
         columns.append(replace(found, type=type))
         converts.append(convert)
     return Projection(tuple(columns), wanted_fields, tuple(converts))
-
-
-def _batch(arrays: list[pa.Array], fields: tuple[t.Field, ...], row_count: int) -> pa.RecordBatch:
-    if arrays:
-        return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(fields))
-    # a batch of no columns has its rows only by way of a struct
-    empty = pa.StructArray.from_buffers(pa.struct([]), row_count, [None], children=[])
-    return pa.RecordBatch.from_struct_array(empty)
 
 
 def _match(found: t.DataType, wanted: t.DataType, column: str) -> tuple[t.DataType, Convert | None]:

@@ -14,13 +14,14 @@ from contextlib import contextmanager
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 
+from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.protocol import PositionedBatch
 from polynya.codec.avro_container import AvroSource, decode_container
 from polynya.errors import CorruptFileError, NotFoundError
 from polynya.model import types as t
-from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.model.arrow_types import to_arrow_type
 from polynya.storage.protocol import Storage
 
 _COPY_BYTES = 1024 * 1024
@@ -28,13 +29,12 @@ _COPY_BYTES = 1024 * 1024
 
 def read(storage: Storage, name: str, *, columns: tuple[t.Field, ...], batch_rows: int) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file."""
-    schema = to_arrow_schema(columns)
     first_row = 0
     with _local_path(storage, name) as path:
         expected = _count(path, name)
         for batch in _decode(path, name, batch_rows):
             arrays = [_column(batch, field, name) for field in columns]
-            yield PositionedBatch(first_row, pa.RecordBatch.from_arrays(arrays, schema=schema))
+            yield PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))
             first_row += batch.num_rows
     if first_row != expected:
         raise CorruptFileError(f"data file '{name}': expected {expected} rows, as its blocks say, found {first_row}")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
+from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.conform import conform
@@ -42,7 +43,6 @@ def read(
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order, stripe by stripe; CorruptFileError names the file."""
     zone = _legacy_zone(options)
-    schema = to_arrow_schema(columns)
     try:
         with open_blob(storage, name) as source:
             file = orc.ORCFile(source)
@@ -54,7 +54,7 @@ def read(
                 for start in range(0, whole.num_rows, batch_rows):
                     part = whole.slice(start, batch_rows)
                     arrays = [_column(part, field, name, zone) for field in columns]
-                    yield PositionedBatch(first_row, pa.RecordBatch.from_arrays(arrays, schema=schema))
+                    yield PositionedBatch(first_row, make_batch(arrays, columns, part.num_rows))
                     first_row += part.num_rows
     except (pa.ArrowInvalid, OSError) as error:
         raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.protocol import PositionedBatch
@@ -95,7 +96,6 @@ def _read_span(
     file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], batch_rows: int
 ) -> Iterator[PositionedBatch]:
     chosen = _leaves_of(file.parquet, columns)
-    schema = to_arrow_schema(columns)
     if not chosen:
         count = sum(file.parquet.metadata.row_group(group).num_rows for group in row_groups)
         yield from _only_missing(columns, first_row, count, batch_rows)
@@ -106,7 +106,7 @@ def _read_span(
     ):
         next(check, None)
         arrays = [_column(batch, field, file.name) for field in columns]
-        yield PositionedBatch(first_row, pa.RecordBatch.from_arrays(arrays, schema=schema))
+        yield PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))
         first_row += batch.num_rows
 
 
@@ -120,15 +120,11 @@ def _column(batch: pa.RecordBatch, field: t.Field, name: str) -> pa.Array:
 def _only_missing(
     columns: tuple[t.Field, ...], first_row: int, count: int, batch_rows: int
 ) -> Iterator[PositionedBatch]:
-    """Batches of nulls, or of no columns at all, which still have a number of rows."""
-    end = first_row + count
-    struct = pa.struct(list(to_arrow_schema(columns)))
-    while first_row < end:
-        rows = min(batch_rows, end - first_row)
-        arrays = [pa.nulls(rows, field.type) for field in struct]
-        whole = pa.StructArray.from_buffers(struct, rows, [None], children=arrays)
-        yield PositionedBatch(first_row, pa.RecordBatch.from_struct_array(whole))
-        first_row += rows
+    """Batches of nulls, or of no columns at all."""
+    for start in range(0, count, batch_rows):
+        rows = min(batch_rows, count - start)
+        arrays = [pa.nulls(rows, to_arrow_type(field.type)) for field in columns]
+        yield PositionedBatch(first_row + start, make_batch(arrays, columns, rows))
 
 
 def _leaves_of(file: pq.ParquetFile, columns: tuple[t.Field, ...]) -> list[int]:
