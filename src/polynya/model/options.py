@@ -39,9 +39,6 @@ from polynya.model.option_kinds import (
     size,
     text,
 )
-from polynya.model.options_data import *  # noqa: F403  # one door to every option
-from polynya.model.options_keys import *  # noqa: F403
-from polynya.model.options_scan import *  # noqa: F403
 from polynya.model.schema import Schema
 
 AnyOption: TypeAlias = Option[object]
@@ -142,6 +139,12 @@ def find_option(key: str) -> AnyOption | None:
     """The option or the family of options that the key belongs to, or None."""
     known = _BY_ANY_KEY.get(key)
     return known or next((family for shape, family in _FAMILY_SHAPES if shape.fullmatch(key)), None)
+
+
+def find_column(key: str) -> str | None:
+    """The column that a key such as `fields.<column>.aggregate-function` names, or None."""
+    matches = (shape.fullmatch(key) for shape, family in _FAMILY_SHAPES if family.key.startswith("fields.<column>"))
+    return next((match[1] for match in matches if match), None)
 
 
 def closest_key(key: str) -> str | None:

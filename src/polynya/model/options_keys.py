@@ -5,7 +5,6 @@ An option is changed here, in one place; `docs/options.md` is made from this.
 
 from polynya.model.option_kinds import (
     HONOURED,
-    REFUSED_ON_READ,
     REFUSED_ON_WRITE,
     boolean,
     choice,
@@ -79,11 +78,7 @@ DELETION_VECTOR_INDEX_FILE_TARGET_SIZE = size(
 )
 DELETION_VECTORS_MODIFIABLE = boolean("deletion-vectors.modifiable", False, HONOURED, "the mode may be switched")
 DELETION_VECTORS_MERGE_ON_READ = boolean(
-    "deletion-vectors.merge-on-read",
-    False,
-    REFUSED_ON_READ,
-    "reads see level 0 too",
-    "the newest level is not merged over vectors",
+    "deletion-vectors.merge-on-read", False, HONOURED, "reads see level 0 too, merged"
 )
 DELETE_FORCE_PRODUCE_CHANGELOG = boolean(
     "delete.force-produce-changelog",

@@ -5,14 +5,13 @@ a bucket function that cannot hash the key.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.bucket_mode import bucket_key
-from polynya.model.options import closest_key, find_option, require_readable
+from polynya.model.options import closest_key, find_column, find_option, require_readable
 from polynya.model.options_data import (
     BUCKET,
     BUCKET_FUNCTION_TYPE,
@@ -37,7 +36,6 @@ from polynya.table.merge_checks import check_merging
 _ADDRESS_KEYS = ("path", "branch")
 _KEYLESS = (t.Array, t.Vector, t.Multiset, t.Map, t.Row, t.Variant, t.Blob, t.Geometry, t.Geography)
 _STATS_MODE = re.compile(r"none|counts|full|truncate\(\d+\)", re.IGNORECASE)
-_COLUMN_OPTION = re.compile(r"fields\.(.+?)\.(?!sequence-group$)[\w.-]+")
 _FILE_INDEX = re.compile(r"file-index\.(.+)\.columns")
 _FILE_INDEX_TYPES = ("bloom-filter", "bitmap", "bsi", "range-bitmap")
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.timestamp", "scan.timestamp-millis")
@@ -154,8 +152,8 @@ def _check_keys(schema: Schema) -> None:
     missing = [name for name in schema.partition_by if name not in schema.primary_key]
     if schema.primary_key and missing and BUCKET.of(schema.options) != -1:
         raise InvalidInputError(
-            f"primary key: expected all partition columns, found no '{missing[0]}'; a key that moves between partitions "
-            "needs 'bucket' = '-1'"
+            f"primary key: expected all partition columns, found no '{missing[0]}'; a key that moves between "
+            "partitions needs 'bucket' = '-1'"
         )
 
 
@@ -202,9 +200,9 @@ def _check_defaults(schema: Schema) -> None:
 
 def _check_columns_of_options(schema: Schema) -> None:
     for key, value in schema.options.items():
-        column = _COLUMN_OPTION.fullmatch(key)
-        if column:
-            require_columns(schema, (column[1],), f"option '{key}'")
+        column = find_column(key)
+        if column is not None:
+            require_columns(schema, (column,), f"option '{key}'")
         index = _FILE_INDEX.fullmatch(key)
         if index:
             _check_file_index(schema, key, index[1], value)
@@ -232,6 +230,8 @@ def _check_row_tracking(schema: Schema) -> None:
 
 
 def _require_distinct(names: Iterable[str], what: str) -> None:
-    name, count = Counter(names).most_common(1)[0] if (names := list(names)) else ("", 0)
-    if count > 1:
-        raise InvalidInputError(f"{what}: expected each name once, found '{name}' {count} times")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInputError(f"{what}: expected each name once, found '{name}' again")
+        seen.add(name)
