@@ -13,7 +13,7 @@ from polynya.model.arrow_types import to_arrow_type
 from polynya.model.bind import bind, columns
 from polynya.model.evaluate import mask
 from polynya.model.like import after_prefix
-from polynya.model.predicate import FALSE, In, col
+from polynya.model.predicate import FALSE, Compare, In, Op, col
 from polynya.model.predicate_parser import parse
 from polynya.table.prune import ColumnStats, bucket_candidates, may_match, partition_mask
 from predicate_cases import FIELDS, cases, columns_of, predicates
@@ -149,6 +149,46 @@ def test_a_nan_bound_is_unknown():
     assert decide("c = 5", t.Double(), (1.0, math.nan, 0), **both) == [True]
     assert decide("c < 1", t.Double(), (1.0, math.nan, 0), **both) == [False]
     assert decide("c = cast('NaN' as double)", t.Double(), (1.0, math.nan, 0), **both) == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("c = 'abc'", [True, False]),
+        ("c <= 'abc'", [True, False]),
+        ("c < 'abc '", [True, False]),
+        ("c in ('abc', 'zz')", [True, False]),
+        ("c <> 'abc  '", [True, True]),
+        ("c not in ('abc  ', 'x')", [True, True]),
+        ("c not like 'abc %'", [True, True]),
+        ("c < 'abb'", [False, False]),
+        ("c < 'abc\\t'", [True, False]),
+        ("c in ('abb', 'zz')", [False, False]),
+    ],
+)
+def test_blanks_that_pad_a_minimum_hide_no_text(text, kept):
+    assert decide(text, t.Char(5), ("abc  ", "abc  ", 0), ("b", "c", 0)) == kept
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=st.data(),
+    values=st.lists(st.text("\x01 !ab", max_size=3).map(lambda text: text.rstrip(" ")), min_size=1, max_size=4),
+)
+def test_padded_texts_are_never_lost(data, values):
+    padded = [value.ljust(3) for value in values]
+    literal = st.text("\x01 !ab", max_size=4)
+    predicate = data.draw(
+        st.one_of(
+            st.builds(Compare, st.sampled_from(list(Op)), st.just(("c",)), literal),
+            st.builds(In, st.just(("c",)), st.lists(literal, min_size=2, max_size=4).map(tuple)),
+            literal.map(lambda text: col("c").starts_with(text)),
+        )
+    )
+    predicate = data.draw(st.sampled_from([predicate, ~predicate]))
+    bound = bind(predicate, [t.Field(0, "c", t.Char(3))])
+    kept = may_match(bound, {"c": group_stats(t.Char(3), (min(padded), max(padded), 0))}, pa.array([len(values)]))
+    assert kept[0] or not any(mask(bound, pa.table({"c": values})).to_pylist())
 
 
 def test_zeros_of_both_signs_meet():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,7 @@ class _Grid:
         return pa.scalar(point, self.type)
 
 
+@lru_cache(maxsize=256)
 def _grid(type: t.DataType) -> _Grid:
     """The points of a type; the unit is a number, or nanoseconds for days and clocks."""
     arrow = to_arrow_type(type)

@@ -4,12 +4,17 @@ Every decision here is conservative: false means that no row can match, true tha
 for one group of rows; an unknown bound or count is null.
 
 What bounds say: no value is below `min` or above `max`. They need not be values themselves: long texts are cut, the
-maximum then raised. A bound that is NaN says nothing. Where `has_nan_in_max` is false (writers that leave NaN out of
-their statistics), a float column may hold NaN above its maximum.
+maximum then raised. Three traps:
+- A bound that is NaN says nothing. Where `has_nan_in_max` is false (ORC, and writers other than Paimon's, leave NaN out
+  of their statistics), a float column may hold NaN above its maximum.
+- ORC pads CHAR with blanks, in the bounds too, and readers trim it: a text may lie below its minimum 'abc  '. So no
+  decision here rests on the trailing blanks of a bound.
+- `-0.0` and `0.0` are equal and may stand on either side of each other.
 """
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -40,7 +45,7 @@ from polynya.model.predicate import (
 )
 
 BUCKET_CANDIDATES_MAX = 1000
-_FEW_VALUES = 32  # up to here, a comparison per value is cheaper than ranking all bounds
+_BEFORE_CONTROLS = re.compile(r"[^\x00-\x1f]*")
 
 Bools = npt.NDArray[np.bool_]
 
@@ -100,10 +105,11 @@ class _Bounds:
     max: pa.Array
     above_max: Bools | bool  # whether a value may lie above the maximum
 
-    def all_are(self, equal: pa.Array) -> Bools:
-        """Where every value is the minimum, given where the minimum has a property."""
-        same = pc.and_(equal, pc.equal(self.min, self.max))
-        sure: Bools = _surely(same) & ~np.asarray(self.above_max)
+    def all_in(self, values: Sequence[pa.Scalar]) -> Bools:
+        """Where the column has one value only, and it is one of these."""
+        wanted = pa.array([value for value in values if not _ends_blank(value)], self.min.type)
+        single = pc.and_(pc.is_in(self.min, wanted), pc.equal(self.min, self.max))
+        sure: Bools = _surely(single) & ~np.asarray(self.above_max)
         return sure
 
 
@@ -132,7 +138,7 @@ def _within_bounds(predicate: Predicate, bounds: _Bounds) -> Bools:
         case In(values=values):
             return _may_be_in(values, bounds)
         case Not(predicate=In(values=values)):
-            return ~bounds.all_are(pc.is_in(bounds.min, pa.array(values, bounds.min.type)))
+            return ~bounds.all_in(values)
         case Like():
             return _may_be_like(pattern_of(predicate), bounds)
         case Not(predicate=Like() as leaf):
@@ -146,32 +152,57 @@ def _may_compare(op: Op, value: pa.Scalar, bounds: _Bounds) -> Bools:
         return np.ones(len(bounds.min), np.bool_)
     match op:
         case Op.EQ:
-            return _maybe(pc.less_equal(bounds.min, value)) & _maybe(pc.greater_equal(bounds.max, value))
+            return _may_reach_down(value, bounds) & _maybe(pc.greater_equal(bounds.max, value))
         case Op.NE:
-            return ~bounds.all_are(pc.equal(bounds.min, value))
-        case Op.LT:
+            return ~bounds.all_in([value])
+        case Op.LT if not isinstance(value, pa.StringScalar):
             return _maybe(pc.less(bounds.min, value))
-        case Op.LE:
-            return _maybe(pc.less_equal(bounds.min, value))
+        case Op.LT | Op.LE:
+            return _may_reach_down(value, bounds)
         case Op.GT:
             return _maybe(pc.greater(bounds.max, value)) | bounds.above_max
         case Op.GE:
             return _maybe(pc.greater_equal(bounds.max, value)) | bounds.above_max
 
 
+def _may_reach_down(value: pa.Scalar, bounds: _Bounds) -> Bools:
+    """Whether a value of the column may be the literal or below it."""
+    if isinstance(value, pa.StringScalar):
+        return _maybe(pc.less(bounds.min, _above_padding(value.as_py())))
+    return _maybe(pc.less_equal(bounds.min, value))
+
+
+def _above_padding(text: str) -> str:
+    """A text above every text up to this one, blank padded or not: `!` follows the blank, controls precede it."""
+    return _BEFORE_CONTROLS.match(text)[0] + "!"  # type: ignore[index]  # it matches every text
+
+
+def _ends_blank(value: pa.Scalar) -> bool:
+    return isinstance(value, pa.StringScalar) and value.as_py().endswith(" ")
+
+
 def _may_be_in(values: tuple[pa.Scalar, ...], bounds: _Bounds) -> Bools:
-    if len(values) <= _FEW_VALUES or any(map(is_nan, values)):
-        return reduce(np.bitwise_or, (_may_compare(Op.EQ, value, bounds) for value in values))
+    """For each group, a binary search of its minimum among the values, then a look at its maximum."""
+    if any(map(is_nan, values)):
+        return np.ones(len(bounds.min), np.bool_)
     wanted = pa.array(values, bounds.min.type)
-    # Ranks order values and bounds together, whatever their type; a null ranks last, so it is masked below.
-    ranks = pc.rank(pa.concat_arrays([wanted, bounds.min, bounds.max]), tiebreaker="dense").to_numpy()
-    wanted_ranks = np.sort(ranks[: len(wanted)])
-    low, high = np.split(ranks[len(wanted) :], 2)
-    low = np.where(np.asarray(bounds.min.is_valid()), low, 0)
-    high = np.where(np.asarray(bounds.max.is_valid()), high, len(ranks) + 1)
-    candidate = np.searchsorted(wanted_ranks, low)
-    least = np.append(wanted_ranks, len(ranks) + 2)[candidate]
-    return np.asarray(least <= high)
+    wanted = wanted.take(pc.sort_indices(wanted))
+    ceilings = _ceilings(wanted)
+    low, high = np.zeros(len(bounds.min), np.int64), np.full(len(bounds.min), len(wanted), np.int64)
+    for _ in range(len(wanted).bit_length()):
+        middle = (low + high) // 2
+        is_open = low < high
+        below = is_open & _surely(pc.less(ceilings.take(pa.array(np.minimum(middle, len(wanted) - 1))), bounds.min))
+        low, high = np.where(below, middle + 1, low), np.where(is_open & ~below, middle, high)
+    least = wanted.take(pa.array(np.minimum(low, len(wanted) - 1)))
+    return (low < len(wanted)) & _maybe(pc.less_equal(least, bounds.max))
+
+
+def _ceilings(wanted: pa.Array) -> pa.Array:
+    """For each of the sorted values, what a minimum may be at most when the value or one before it is there."""
+    if not pa.types.is_string(wanted.type):
+        return wanted
+    return pa.array(itertools.accumulate(map(_above_padding, wanted.to_pylist()), max), wanted.type)
 
 
 def _may_be_like(pattern: Pattern, bounds: _Bounds) -> Bools:
@@ -185,7 +216,7 @@ def _may_be_like(pattern: Pattern, bounds: _Bounds) -> Bools:
 def _may_be_unlike(pattern: Pattern, bounds: _Bounds) -> Bools:
     if pattern.exact is not None:
         return _may_compare(Op.NE, pa.scalar(pattern.exact), bounds)
-    if not pattern.is_prefix:
+    if not pattern.is_prefix or pattern.prefix.endswith(" "):
         return np.ones(len(bounds.min), np.bool_)
     both = pc.and_(pc.starts_with(bounds.min, pattern.prefix), pc.starts_with(bounds.max, pattern.prefix))
     return ~_surely(both)
