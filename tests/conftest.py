@@ -4,8 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile("polynya", deadline=None)  # a busy machine is no failure
+settings.load_profile("polynya")
 
 
 @pytest.hookimpl(trylast=True)

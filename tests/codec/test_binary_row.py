@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from codec.row_columns import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codec.row_columns import rows
 from polynya.codec.binary_row import decode_row, encode_row
 from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 

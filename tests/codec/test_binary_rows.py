@@ -5,10 +5,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from codec.row_columns import VALUES, columns, rows
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from codec.row_columns import VALUES, columns, rows
 from polynya.codec.binary_row import decode_row, encode_row
 from polynya.codec.binary_rows import decode_rows, encode_rows
 from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
