@@ -11,18 +11,24 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from polynya.arrow import read
+from polynya.arrow import ingest, read
+from polynya.arrow.incoming import Rows
+from polynya.arrow.ingest import WriteRequest
 from polynya.errors import InvalidInputError, NotFoundError
 from polynya.model import bind
-from polynya.model.options import require_readable
+from polynya.model.options import require_readable, require_writable
+from polynya.model.partition import SpecValue
 from polynya.model.predicate import TRUE, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
-from polynya.paimon import layout
+from polynya.paimon import layout, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.storage import open_storage
 from polynya.storage.protocol import Storage
-from polynya.table import catalog, history, scan
+from polynya.table import catalog, commit, history, scan
+from polynya.table.commit import Author, Commit, Target
+from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
+from polynya.table.pack import PackReport, plan_repack
 from polynya.table.plan import Plan
 from polynya.table.row_ids import has_row_ids
 
@@ -194,6 +200,39 @@ class Table:
         if limit is not None and limit < 0:
             raise InvalidInputError(f"limit must be 0 or more, got {limit}")
         return Scan(self, scan.ScanRequest(self._columns(columns), predicate, limit))
+
+    def write(
+        self,
+        data: Rows,
+        mode: str = "append",
+        partition: Mapping[str, SpecValue] | None = None,
+        *,
+        rowkind: str | None = None,
+        author: Author | None = None,
+    ) -> Commit:
+        """Write rows in one commit: appended, or (mode "overwrite") in the place of what is there.
+
+        Overwriting replaces the partitions that match `partition`; without it the partitions that the rows fall into,
+        or the whole table where it has none or 'dynamic-partition-overwrite' is false. `rowkind` names a column that
+        holds +I, -U, +U or -D. An author with an identifier makes the commit repeatable.
+        """
+        table = self.refresh()
+        require_writable(table.schema)
+        if mode not in ("append", "overwrite"):
+            raise InvalidInputError(f"mode must be 'append' or 'overwrite', got {mode!r}")
+        if partition is not None and mode == "append":
+            raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
+        request = WriteRequest(mode == "overwrite", partition, rowkind, author)
+        return ingest.write(Target(table.root, table.schema), table.snapshot, data, request)
+
+    def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
+        """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
+        table = self.refresh()
+        if dry_run:
+            metas = read_metas(table.root, table.snapshot) if table.snapshot is not None else manifest_list.empty()
+            return plan_repack(table.root, metas, table.schema)
+        target = Target(table.root, table.schema)
+        return commit.compact_manifests(target, commit.new_author(target))
 
     def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
         if columns is None:

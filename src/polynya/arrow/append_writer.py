@@ -13,9 +13,11 @@ WRITE_ROWS = 16384  # rows between two looks at the size of a file
 class AppendWriter:
     """Writes the rows of one bucket, in order of arrival, numbered from `first_sequence` on."""
 
+    buffered_bytes = 0  # rows go straight to the file
+
     def __init__(self, spec: FileSpec, place: Place, new_uuid: Callable[[], str], first_sequence: int = 0) -> None:
         self._spec, self._place, self._uuid = spec, place, new_uuid()
-        self._next_sequence = first_sequence
+        self.next_sequence = first_sequence
         self._file_count = 0
         self._sink: FileSink | None = None
         self.entries: list[Entry] = []
@@ -38,7 +40,7 @@ class AppendWriter:
             return
         rows = self._sink.row_count
         entry = self._sink.close()
-        first, self._next_sequence = self._next_sequence, self._next_sequence + rows
+        first, self.next_sequence = self.next_sequence, self.next_sequence + rows
         self.entries.append(entry | {"min_sequence_number": first, "max_sequence_number": first + rows - 1})
         self._sink = None
 

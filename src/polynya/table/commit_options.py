@@ -47,7 +47,7 @@ class CommitOptions:
             retry_wait_min_ms=COMMIT_MIN_RETRY_WAIT.of(options),
             retry_wait_max_ms=COMMIT_MAX_RETRY_WAIT.of(options),
             timeout_ms=COMMIT_TIMEOUT.find(options),
-            manifest_codec=AVRO_CODEC.find(options) or MANIFEST_COMPRESSION.of(options),
+            manifest_codec=avro_codec(AVRO_CODEC.find(options) or MANIFEST_COMPRESSION.of(options)),
             manifest_zstd_level=FILE_COMPRESSION_ZSTD_LEVEL.of(options),
             manifest_size_bytes=MANIFEST_TARGET_FILE_SIZE.of(options),
             merge_count_min=MANIFEST_MERGE_MIN_COUNT.of(options),
@@ -62,3 +62,8 @@ class CommitOptions:
         """The pause before retry number `retry` (from 0): doubled each time, capped, with up to a fifth of jitter."""
         wait_ms = min(self.retry_wait_min_ms * 2 ** min(retry, 40), self.retry_wait_max_ms)
         return wait_ms * (1 + 0.2 * fraction) / 1000
+
+
+def avro_codec(compression: str) -> str:
+    """The Avro name of a compression as table options name it."""
+    return {"zstd": "zstandard", "none": "null"}.get(compression.lower(), compression)

@@ -54,7 +54,7 @@ class ManifestWriter:
         """Store an encoded manifest; `entries` are what it holds, for its row in the list."""
         name = self._new_name(layout.MANIFEST_PREFIX)
         self._put(name, data)
-        return manifest_list.meta_of(entries, name, len(data), self._partition_types)
+        return manifest.meta_of(entries, name, len(data), self._partition_types)
 
     def write_list(self, metas: pa.Table) -> WrittenList:
         """Write a manifest list."""

@@ -72,12 +72,18 @@ def _folders(files: pa.Table, schema: Schema) -> pa.Array:
 
 def require_declared(urls: Sequence[str], schema: Schema) -> None:
     """Raise CorruptFileError for a URL outside of the external paths that the table's options declare."""
-    declared = [root.strip().rstrip("/") + "/" for root in (DATA_FILE_EXTERNAL_PATHS.find(schema.options) or "").split(",") if root.strip()]
+    roots = (DATA_FILE_EXTERNAL_PATHS.find(schema.options) or "").split(",")
+    declared = [_plain_url(root.strip()).rstrip("/") + "/" for root in roots if root.strip()]
     for url in urls:
-        if not any(url.startswith(root) for root in declared) or "/../" in url:
+        if not any(_plain_url(url).startswith(root) for root in declared) or "/../" in url:
             raise CorruptFileError(
                 f"data file '{url}': expected a path under 'data-file.external-paths' ({', '.join(declared) or 'none'})"
             )
+
+
+def _plain_url(url: str) -> str:
+    """The URL with one slash after `file:`, as some writers have it."""
+    return "file:/" + url.removeprefix("file:").lstrip("/") if url.startswith("file:") else url
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:
