@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from datafusion import SessionContext
-from golden_data import golden_expected, golden_table
-from rows import sorted_rows
 
+from golden_data import golden_expected, golden_table
 from polynya.arrow import files
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema, key_field
 from polynya.paimon import schema_file
 from polynya.storage.local import LocalStorage
+from rows import sorted_rows
 
 
 def schemas(table: str) -> dict[int, Schema]:

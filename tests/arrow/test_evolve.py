@@ -4,15 +4,15 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from arrow.golden_files import data_files, expected_rows, manifest_files, read_all, schemas
-from rows import render_rows
 
+from arrow.golden_files import data_files, expected_rows, manifest_files, read_all, schemas
 from polynya.arrow.casts import find_cast
 from polynya.arrow.evolve import plan
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.paimon.type_text import parse_sql
+from rows import render_rows
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,17 @@ D = Decimal
         ("INT", "BOOLEAN", [0, 5], [False, True]),
         ("BOOLEAN", "DOUBLE", [True, False], [1.0, 0.0]),
         ("BOOLEAN", "DECIMAL(3, 1)", [True, False], [D("1.0"), D("0.0")]),
-        ("DECIMAL(10, 4)", "DECIMAL(5, 1)", [D("123.4567"), D("-0.05"), D("99999.9999")], [D("123.5"), D("-0.1"), None]),
-        ("DECIMAL(38, 10)", "DECIMAL(38, 0)", [D("1234567890123456789012345678.5")], [D("1234567890123456789012345679")]),
+        ("DECIMAL(10, 4)", "DECIMAL(5, 1)", [D("123.4567"), D("-0.05"), D("99999.9999")],
+         [D("123.5"), D("-0.1"), None]),
+        ("DECIMAL(38, 10)", "DECIMAL(38, 0)", [D("1234567890123456789012345678.5")],
+         [D("1234567890123456789012345679")]),
         ("BIGINT", "DECIMAL(5, 2)", [999, 1000], [D("999.00"), None]),
         ("DOUBLE", "DECIMAL(5, 2)", [1.005, 1e10], [D("1.01"), None]),
         ("DECIMAL(20, 2)", "INT", [D("-1.99"), D("4294967297.50")], [-1, 1]),
         ("DECIMAL(38, 0)", "BIGINT", [D(2**64 + 7), D(-(2**64) - 7)], [7, -7]),
         ("DECIMAL(20, 3)", "DOUBLE", [D("0.1"), D("123456789.123")], [0.1, 123456789.123]),
-        ("DOUBLE", "STRING", [1e7, 9999999.0, 1e-3, 1e-4, 123.456, -0.0], ["1.0E7", "9999999.0", "0.001", "1.0E-4", "123.456", "-0.0"]),
+        ("DOUBLE", "STRING", [1e7, 9999999.0, 1e-3, 1e-4, 123.456, -0.0],
+         ["1.0E7", "9999999.0", "0.001", "1.0E-4", "123.456", "-0.0"]),
         ("FLOAT", "STRING", [1.1, 3.4028234663852886e38], ["1.1", "3.4028235E38"]),
         ("DECIMAL(38, 10)", "STRING", [D("0.0000000001")], ["0.0000000001"]),
         ("TIME(3)", "STRING", [3_723_004, 3_723_000, 3_723_120], ["01:02:03.004", "01:02:03.0", "01:02:03.12"]),
@@ -129,7 +132,8 @@ D = Decimal
         ("STRING", "DECIMAL(4, 1)", ["12.35", "12345"], [D("12.4"), None]),
         ("STRING", "DATE", ["2024-01-02", "2024-1-2 10:00:00", "3"], [19724, 19724, 3]),
         ("STRING", "TIME(3)", ["01:02:03.0045", "7"], [3_723_005, 7]),
-        ("STRING", "TIMESTAMP(6)", ["2024-01-02 03:04:05.678901234", "2024-01-02", "12"], [1704164645678901, 1704153600000000, 12]),
+        ("STRING", "TIMESTAMP(6)", ["2024-01-02 03:04:05.678901234", "2024-01-02", "12"],
+         [1704164645678901, 1704153600000000, 12]),
         ("TIMESTAMP(6)", "TIMESTAMP(3)", [-1, 1_999_999], [-1, 1999]),
         ("TIMESTAMP(6)", "TIMESTAMP(0)", [-1_500_000, 1_500_000], [-1000, 1000]),
         ("TIMESTAMP(3)", "TIMESTAMP(9)", [-1], [-1_000_000]),
@@ -146,5 +150,5 @@ def test_cast(source, target, values, expected):
 
 
 def test_text_that_is_no_value_names_the_column():
-    with pytest.raises(InvalidInputError, match="'c'.*'x1'"):
+    with pytest.raises(InvalidInputError, match=r"'c'.*'x1'"):
         cast("STRING", "INT", ["x1"])

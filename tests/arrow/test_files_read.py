@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+
 from arrow.golden_files import data_files, expected_rows, file_fields, read_all, schemas, storage
 from golden_data import golden_expected, golden_table
-from rows import render_rows, sorted_rows
-
 from polynya.arrow import files
 from polynya.errors import CorruptFileError, NotFoundError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema
 from polynya.storage.memory import MemoryStorage
+from rows import render_rows, sorted_rows
 
 ID = t.Field(0, "id", t.Int())
 

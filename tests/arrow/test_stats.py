@@ -5,8 +5,8 @@ import math
 
 import pyarrow as pa
 import pytest
-from arrow.golden_files import data_files, manifest_files, read_all, schemas
 
+from arrow.golden_files import data_files, manifest_files, read_all, schemas
 from polynya.arrow import files
 from polynya.arrow.bounds import Nan, column_stats, merge
 from polynya.arrow.stats import (

@@ -3,7 +3,7 @@
 | from, to | rule |
 |---|---|
 | integers | low bits are kept |
-| float to integer | toward zero; beyond the range of INT (BIGINT) its end; NaN is 0; TINYINT and SMALLINT then keep low bits |
+| float to integer | toward zero, beyond INT (BIGINT) its end, NaN is 0; to TINYINT and SMALLINT then low bits |
 | to DECIMAL | half up; null where it does not fit |
 | DECIMAL to integer | toward zero, low bits |
 | to text | as Java prints; then cut to VARCHAR(n), padded to CHAR(n) |
@@ -57,16 +57,16 @@ def _plain(source: t.DataType, target: t.DataType, column: str) -> Cast:
 
 
 def _float_to_integer(source: t.DataType, target: t.DataType, column: str) -> Cast:
-    wide = np.dtype(np.int64 if isinstance(target, t.BigInt) else np.int32)
-    narrow = np.dtype(to_arrow_type(target).to_pandas_dtype())
-    limits = np.iinfo(wide)
+    bits = 64 if isinstance(target, t.BigInt) else 32
+    least, greatest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    narrow = to_arrow_type(target).to_pandas_dtype()
 
     def cast(array: pa.Array) -> pa.Array:
         values = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
         inside = np.nan_to_num(np.trunc(values), nan=0.0, posinf=0.0, neginf=0.0)
-        high, low = values >= float(limits.max) + (wide.itemsize == 4), values <= float(limits.min)
-        whole = np.where(high | low, 0.0, inside).astype(wide)
-        whole[high], whole[low] = limits.max, limits.min
+        high, low = values >= 2.0 ** (bits - 1), values <= least
+        whole = np.where(high | low, 0.0, inside).astype(np.int64)
+        whole[high], whole[low] = greatest, least
         return pa.array(whole.astype(narrow), to_arrow_type(target), mask=_nulls(array))
 
     return cast
@@ -183,8 +183,7 @@ def _to_bytes(source: t.DataType, target: t.DataType, column: str) -> Cast:
     assert isinstance(target, (t.Binary, t.VarBinary))
     length = target.length
     if isinstance(target, t.Binary):
-        padded = _by_value(lambda value: value[:length].ljust(length, b"\0"), target, column, pa.binary())
-        return padded
+        return _by_value(lambda value: value[:length].ljust(length, b"\0"), target, column, pa.binary())
     if length == t.MAX_LENGTH:
         return lambda array: array.cast(pa.binary())
     return lambda array: pc.binary_slice(array.cast(pa.binary()), 0, length)
@@ -278,11 +277,11 @@ def _integers(array: pa.Array) -> np.ndarray:
     plain = array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
     if pa.types.is_date32(plain.type) or pa.types.is_time32(plain.type):
         plain = plain.view(pa.int32())
-    return plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=True)
+    return np.array(plain.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _millis(array: pa.Array) -> np.ndarray:
-    return _integers(array) // _PER_MS[array.type.unit]
+    return np.array(_integers(array) // _PER_MS[array.type.unit])
 
 
 def _nulls(array: pa.Array) -> np.ndarray | None:

@@ -56,7 +56,8 @@ class Projection:
 def plan(file_fields: tuple[t.Field, ...], wanted_fields: tuple[t.Field, ...]) -> Projection:
     """How a file with `file_fields` gives `wanted_fields`; UnsupportedError names a column whose cast there is not."""
     by_id = {field.id: field for field in file_fields}
-    columns, converts = [], []
+    columns: list[t.Field] = []
+    converts: list[Convert | None] = []
     for wanted in wanted_fields:
         found = by_id.get(wanted.id)
         if found is None:
@@ -73,7 +74,9 @@ def _match(found: t.DataType, wanted: t.DataType, column: str) -> tuple[t.DataTy
     match found, wanted:
         case t.Row(), t.Row():
             return _match_rows(found, wanted, column)
-        case (t.Array(), t.Array()) | (t.Vector(), t.Vector()):
+        case t.Array(), t.Array():
+            return _match_lists(found, wanted, column)
+        case t.Vector(length=length), t.Vector(length=wanted_length) if length == wanted_length:
             return _match_lists(found, wanted, column)
         case t.Map(), t.Map():
             return _match_maps(found, wanted, column)
@@ -93,19 +96,19 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, C
         if old is None:
             sources.append((None, None))
             continue
-        type, convert = _match(old.type, member.type, f"{column}.{member.name}")
-        sources.append((len(read), convert))
-        read.append(replace(old, type=type))
+        read_type, inner = _match(old.type, member.type, f"{column}.{member.name}")
+        sources.append((len(read), inner))
+        read.append(replace(old, type=read_type))
     # a ROW of new members only still has to tell where it is null
     type = replace(found, fields=tuple(read) or found.fields[:1])
-    if to_arrow_type(type) == to_arrow_type(wanted) and not any(convert for _, convert in sources):
+    if to_arrow_type(type) == to_arrow_type(wanted) and not any(inner for _, inner in sources):
         return type, None
     fields = [to_arrow_field(member) for member in wanted.fields]
 
     def convert(array: pa.Array) -> pa.Array:
         members = [
-            pa.nulls(len(array), field.type) if index is None else _apply(inner, array.field(index))
-            for field, (index, inner) in zip(fields, sources, strict=True)
+            pa.nulls(len(array), field.type) if index is None else _apply(own, array.field(index))
+            for field, (index, own) in zip(fields, sources, strict=True)
         ]
         return with_members(array, fields, members)
 
@@ -115,8 +118,6 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, C
 def _match_lists(
     found: t.Array | t.Vector, wanted: t.Array | t.Vector, column: str
 ) -> tuple[t.DataType, Convert | None]:
-    if isinstance(found, t.Vector) and isinstance(wanted, t.Vector) and found.length != wanted.length:
-        raise UnsupportedError(f"column '{column}': no cast from {found} to {wanted}")
     element, inner = _match(found.element, wanted.element, f"{column}.element")
     type = replace(found, element=element)
     target = to_arrow_type(wanted)

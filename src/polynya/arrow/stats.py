@@ -1,7 +1,7 @@
 """Statistics of data files: what is known of each column, and how a manifest stores it.
 
-A file's `ColumnStats` are exact: smallest and largest value, number of nulls. The mode of a column then says how much of
-that a manifest keeps:
+A file's `ColumnStats` are exact: smallest and largest value, number of nulls. The mode of a column then says how much
+of that a manifest keeps:
 
 | mode | min, max | null count |
 |---|---|---|

@@ -12,7 +12,8 @@ _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?
 _DATE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*(?:-\s*(\d+)\s*)?)?", re.ASCII)
 _TIME = re.compile(r"\s*(\d+)\s*(?::\s*(\d+)\s*(?::\s*(\d+)\s*(?:\.(\d*))?\s*)?)?", re.ASCII)
 _TIMESTAMP = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(\.\d{1,9})?|T(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?)?",
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(\.\d{1,9})?|T(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?)?",
     re.ASCII,
 )
 _TRUE = frozenset(("t", "true", "y", "yes", "1"))
@@ -116,7 +117,7 @@ def parse_timestamp(text: str, precision: int, *, numeric: bool) -> int:
     if numeric and _DIGITS.fullmatch(text):
         if precision not in (0, 3, 6, 9):
             raise ValueError(f"a number is no TIMESTAMP({precision})")
-        return parse_integer(text, 64) * 10 ** (digits - precision)
+        return parse_integer(text, 64) * int(10 ** (digits - precision))
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         raise ValueError("expected yyyy-MM-dd HH:mm:ss")
@@ -126,4 +127,4 @@ def parse_timestamp(text: str, precision: int, *, numeric: bool) -> int:
         raise ValueError("expected a time of day")
     whole = ((date(year, month, day).toordinal() - _EPOCH) * 24 + hours) * 3600 + minutes * 60 + seconds
     fraction = (found[7] or found[11] or ".")[1:].ljust(9, "0")[:precision].ljust(digits, "0")
-    return whole * 10**digits + int(fraction)
+    return whole * int(10**digits) + int(fraction)

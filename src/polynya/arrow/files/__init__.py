@@ -3,7 +3,7 @@
 The format of a file is decided by its name alone (`format_of`), never by the options of the table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 import pyarrow.compute as pc
@@ -16,7 +16,12 @@ from polynya.storage.protocol import Storage
 
 __all__ = ["FileWriter", "PositionedBatch", "WrittenFile", "format_of", "open_writer", "read", "row_count"]
 
-FORMATS = ("parquet", "orc", "avro")
+_OPENERS: dict[str, Callable[..., FileWriter]] = {
+    "parquet": parquet_write.open_writer,
+    "orc": orc.open_writer,
+    "avro": avro_write.open_writer,
+}
+FORMATS = tuple(_OPENERS)
 _COMPRESSION_SUFFIXES = ("gz", "bz2", "deflate", "snappy", "lz4", "zst")
 _PACKED_PREFIX = "cc-"  # changelog files of several buckets in one
 
@@ -61,7 +66,9 @@ def read(
 def row_count(storage: Storage, name: str, *, format: str) -> int:
     """The number of rows of a data file, from its footer or block headers."""
     _require_format(name, format)
-    return {"parquet": parquet, "orc": orc, "avro": avro}[format].row_count(storage, name)
+    if format == "parquet":
+        return parquet.row_count(storage, name)
+    return orc.row_count(storage, name) if format == "orc" else avro.row_count(storage, name)
 
 
 def open_writer(
@@ -78,10 +85,11 @@ def open_writer(
         raise UnsupportedError(f"file.format '{format}' is not written; use one of {', '.join(FORMATS)}")
     for field in fields:
         _refuse_blob(field, "a new data file")
-    opener = {"parquet": parquet_write.open_writer, "orc": orc.open_writer, "avro": avro_write.open_writer}[format]
     if not fields:
         raise InvalidInputError("a data file needs at least one column")
-    return opener(stream, fields=fields, compression=compression, zstd_level=zstd_level, options=options or {})
+    return _OPENERS[format](
+        stream, fields=fields, compression=compression, zstd_level=zstd_level, options=options or {}
+    )
 
 
 def _require_format(name: str, format: str) -> None:

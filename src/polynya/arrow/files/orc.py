@@ -2,8 +2,8 @@
 
 A stripe is the unit of reading. Values differ from the schema's in four ways: TIME is a plain int, CHAR is padded with
 blanks, every timestamp comes in nanoseconds, and TIMESTAMP WITH LOCAL TIME ZONE is by default
-(`orc.timestamp-ltz.legacy.type`) stored as if its UTC wall clock were the local time of the writer. As the file does not
-tell the writer's zone, the zone of this process is taken for it, as Paimon takes the zone of its own process.
+(`orc.timestamp-ltz.legacy.type`) stored as if its UTC wall clock were the local time of the writer. As the file does
+not tell the writer's zone, the zone of this process is taken for it, as Paimon takes the zone of its own process.
 """
 
 import os
