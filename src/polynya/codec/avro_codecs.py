@@ -19,6 +19,7 @@ import zstandard
 from polynya.errors import CorruptFileError, UnsupportedError
 
 _USUAL_BLOCK_BYTES = 1 << 20
+_XZ_MEMORY_BYTES = 128 << 20
 
 
 def compress(codec: str, data: bytes, level: int | None = None) -> bytes:
@@ -70,7 +71,7 @@ def _bunzip(data: memoryview, limit_bytes: int) -> bytes:
 
 
 def _unxz(data: memoryview, limit_bytes: int) -> bytes:
-    return _stream(lzma.LZMADecompressor(memlimit=limit_bytes), data, limit_bytes)
+    return _stream(lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES), data, limit_bytes)
 
 
 def _stream(
