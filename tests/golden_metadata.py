@@ -1,14 +1,47 @@
 """The metadata of golden tables as plain records, read without polynya."""
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import zstandard
 from fastavro.read import BLOCK_READERS
 
 from golden_data import golden_table
+
+PLAIN_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIME": pa.time32("ms"),
+    "STRING": pa.string(),
+    "CHAR": pa.string(),
+    "VARCHAR": pa.string(),
+}
+
+
+def arrow_type(text: object) -> pa.DataType:
+    """The Arrow type of a type in a schema file; any nested type will do for a nested one."""
+    if not isinstance(text, str):
+        return pa.list_(pa.int32())
+    name, digits = re.match(r"(\w+)(?:\(([\d, ]+)\))?", text).groups()
+    numbers = [int(number) for number in (digits or "").split(",") if number]
+    if name == "DECIMAL":
+        return pa.decimal128(*numbers)
+    if name == "TIMESTAMP":
+        unit = "ms" if numbers[0] <= 3 else "us" if numbers[0] <= 6 else "ns"
+        return pa.timestamp(unit, "UTC" if "LOCAL" in text else None)
+    if name == "VARIANT":
+        return pa.list_(pa.int32())
+    return PLAIN_TYPES.get(name, pa.binary())
 
 
 def avro_records(path: Path) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Partitions and buckets of rows: where Paimon put the rows of the golden tables, and the pinned examples."""
 
-import re
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -12,39 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden_data import golden_expected, golden_names, golden_table
-from golden_metadata import added_entries
+from golden_metadata import added_entries, arrow_type
 from polynya.arrow.route import bucket_ids, partition_rows, route
 from polynya.codec.binary_row import encode_row
 from polynya.errors import InvalidInputError, UnsupportedError
-
-PLAIN = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "DATE": pa.date32(),
-    "TIME": pa.time32("ms"),
-    "STRING": pa.string(),
-    "CHAR": pa.string(),
-    "VARCHAR": pa.string(),
-    "BYTES": pa.binary(),
-    "BINARY": pa.binary(),
-    "VARBINARY": pa.binary(),
-}
-
-
-def arrow_type(text: str) -> pa.DataType:
-    name, digits = re.match(r"(\w+)(?:\(([\d, ]+)\))?", text).groups()
-    numbers = [int(number) for number in (digits or "").split(",") if number]
-    if name == "DECIMAL":
-        return pa.decimal128(*numbers)
-    if name == "TIMESTAMP":
-        unit = "ms" if numbers[0] <= 3 else "us" if numbers[0] <= 6 else "ns"
-        return pa.timestamp(unit, "UTC" if "LOCAL" in text else None)
-    return PLAIN[name]
 
 
 def arrow_value(value: object, type: pa.DataType) -> object:

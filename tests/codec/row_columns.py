@@ -17,7 +17,13 @@ def _integers(bits: int) -> st.SearchStrategy[int]:
 def _decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
     limit = 10**precision - 1
     powers = st.integers(0, 126).map(lambda bit: min(2**bit, limit))
-    unscaled = st.one_of(st.integers(-limit, limit), powers, powers.map(lambda x: -x), powers.map(lambda x: x - 1))
+    unscaled = st.one_of(
+        st.sampled_from([limit, -limit]),
+        st.integers(-limit, limit),
+        powers,
+        powers.map(lambda x: -x),
+        powers.map(lambda x: x - 1),
+    )
     return unscaled.map(lambda value: Decimal(value).scaleb(-scale, EXACT))
 
 

@@ -206,7 +206,7 @@ def _integer(value: object) -> int:
 
 def _unscaled(value: object, type: pa.DataType) -> int:
     shifted = Decimal(value).scaleb(type.scale, _EXACT)  # type: ignore[arg-type]
-    if shifted != shifted.to_integral_value(context=_EXACT) or abs(shifted) >= 10**type.precision:
+    if shifted != shifted.to_integral_value(context=_EXACT) or shifted.copy_abs() >= 10**type.precision:
         raise ValueError(value)
     return int(shifted)
 

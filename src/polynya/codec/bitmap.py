@@ -67,6 +67,7 @@ def encode32(bitmap: BitMap) -> bytes:
 
 def decode64(data: bytes, *, name: str) -> BitMap64:
     """The positions in the portable bytes of a 64-bit bitmap."""
+    view = memoryview(data)
     count = int.from_bytes(data[:8], "little", signed=True)
     at, last_key = 8, -1
     for _ in range(count if len(data) >= 8 else -1):
@@ -74,7 +75,7 @@ def decode64(data: bytes, *, name: str) -> BitMap64:
         if len(data) < at + 4 or key <= last_key:
             raise CorruptFileError(f"{name}, bitmap: expected a key over {last_key} at byte {at}, found {key}")
         at, last_key = at + 4, key
-        at += size32(data[at:], name=name)
+        at += size32(view[at:], name=name)
     if count < 0 or at != len(data):
         raise CorruptFileError(f"{name}, bitmap: expected {at} bytes of {count} bitmaps, found {len(data)} bytes")
     return BitMap64.deserialize(data)
@@ -95,7 +96,7 @@ def encode64(bitmap: BitMap64) -> bytes:
     while at < len(stored):
         key = int.from_bytes(stored[at : at + 4], "little")
         parts += [struct.pack("<I", missing) + empty for missing in range(next_key, key)]
-        size = 4 + size32(stored[at + 4 :], name="bitmap")
+        size = 4 + size32(memoryview(stored)[at + 4 :], name="bitmap")
         parts.append(stored[at : at + size])
         at, next_key = at + size, key + 1
     return b"".join(parts)
@@ -123,7 +124,7 @@ def keep_mask(bitmap: Bitmap, start: int, row_count: int) -> pa.BooleanArray:
     return pa.array(keep)
 
 
-def size32(data: bytes, *, name: str) -> int:
+def size32(data: bytes | memoryview, *, name: str) -> int:
     """How many bytes the 32-bit bitmap at the beginning of `data` takes, after checking all of them."""
     containers, end = _read_containers(data, name)
     if len(containers.starts) == 0:
@@ -138,7 +139,7 @@ def size32(data: bytes, *, name: str) -> int:
     return end
 
 
-def _read_containers(data: bytes, name: str) -> tuple[_Containers, int]:
+def _read_containers(data: bytes | memoryview, name: str) -> tuple[_Containers, int]:
     """The containers, checked to lie one after the other inside `data`, and where the head ends."""
     count, flags_at, flag_bytes = _read_cookie(data, name)
     head_at = flags_at + flag_bytes
@@ -166,7 +167,7 @@ def _read_containers(data: bytes, name: str) -> tuple[_Containers, int]:
     return _Containers(has_runs, cardinalities, starts, sizes), end
 
 
-def _read_cookie(data: bytes, name: str) -> tuple[int, int, int]:
+def _read_cookie(data: bytes | memoryview, name: str) -> tuple[int, int, int]:
     """The number of containers, where their run flags begin, and how many bytes these take."""
     if len(data) < 8:
         raise CorruptFileError(f"{name}, bitmap: expected at least 8 bytes, found {len(data)}")
@@ -179,7 +180,7 @@ def _read_cookie(data: bytes, name: str) -> tuple[int, int, int]:
     return count, 8, 0
 
 
-def _sizes(data: bytes, starts: I64, has_runs: npt.NDArray[np.bool_], cardinalities: I64) -> I64:
+def _sizes(data: bytes | memoryview, starts: I64, has_runs: npt.NDArray[np.bool_], cardinalities: I64) -> I64:
     sizes = np.where(cardinalities > _ARRAY_MAX, _BITS_BYTES, 2 * cardinalities)
     at = np.minimum(starts[has_runs], len(data) - 2)  # a start beyond the end is refused by the caller
     octets = np.frombuffer(data, dtype=np.uint8)
@@ -187,7 +188,7 @@ def _sizes(data: bytes, starts: I64, has_runs: npt.NDArray[np.bool_], cardinalit
     return sizes
 
 
-def _walk(data: bytes, start: int, has_runs: npt.NDArray[np.bool_], cardinalities: I64) -> tuple[I64, I64]:
+def _walk(data: bytes | memoryview, start: int, has_runs: npt.NDArray[np.bool_], cardinalities: I64) -> tuple[I64, I64]:
     """The starts and sizes of the at most 3 containers that are not listed."""
     starts, sizes = np.zeros_like(cardinalities), np.zeros_like(cardinalities)
     for index in range(len(cardinalities)):
