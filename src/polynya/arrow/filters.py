@@ -40,8 +40,8 @@ _OPS: dict[Op, Callable[[pc.Expression, pa.Scalar], pc.Expression]] = {
 def to_expression(predicate: Predicate) -> pc.Expression | None:
     """An expression for pyarrow's readers, true wherever the bound predicate is; None when it would say nothing.
 
-    It may be true for more rows: filter with `mask` afterwards. For Parquet, whose columns must have the types bound to;
-    pyarrow does not prune ORC, and there CHAR is padded until it is read.
+    It may be true for more rows: filter with `mask` afterwards. It is for Parquet, whose columns must have the types
+    bound to; pyarrow does not prune ORC, where CHAR is padded until it is read.
     """
     return _expression(push_not(predicate))
 

@@ -124,7 +124,7 @@ def _without_nan(bound: pa.Array) -> pa.Array:
 
 
 def _maybe(truth: pa.Array) -> Bools:
-    return np.asarray(pc.fill_null(truth, True))
+    return np.array(pc.fill_null(truth, True))
 
 
 def _surely(truth: pa.Array) -> Bools:
@@ -182,20 +182,31 @@ def _ends_blank(value: pa.Scalar) -> bool:
 
 
 def _may_be_in(values: tuple[pa.Scalar, ...], bounds: _Bounds) -> Bools:
-    """For each group, a binary search of its minimum among the values, then a look at its maximum."""
+    """For each group, whether the first value that its minimum lets in is not above its maximum."""
     if any(map(is_nan, values)):
         return np.ones(len(bounds.min), np.bool_)
     wanted = pa.array(values, bounds.min.type)
     wanted = wanted.take(pc.sort_indices(wanted))
     ceilings = _ceilings(wanted)
-    low, high = np.zeros(len(bounds.min), np.int64), np.full(len(bounds.min), len(wanted), np.int64)
-    for _ in range(len(wanted).bit_length()):
+    kept = _maybe(pc.less_equal(bounds.min, ceilings[-1])) & _maybe(pc.greater_equal(bounds.max, wanted[0]))
+    near = np.flatnonzero(kept)
+    least = _first_reaching(bounds.min.take(pa.array(near)), ceilings)
+    is_there = least < len(wanted)
+    value = wanted.take(pa.array(np.where(is_there, least, 0)))
+    kept[near] = is_there & _maybe(pc.less_equal(value, bounds.max.take(pa.array(near))))
+    return kept
+
+
+def _first_reaching(minimum: pa.Array, ceilings: pa.Array) -> npt.NDArray[np.int64]:
+    """For each minimum, the place of the first ceiling that is not below it; 0 for an unknown minimum."""
+    low, high = np.zeros(len(minimum), np.int64), np.full(len(minimum), len(ceilings), np.int64)
+    for _ in range(len(ceilings).bit_length()):
         middle = (low + high) // 2
         is_open = low < high
-        below = is_open & _surely(pc.less(ceilings.take(pa.array(np.minimum(middle, len(wanted) - 1))), bounds.min))
+        ceiling = ceilings.take(pa.array(np.where(is_open, middle, 0)))
+        below = is_open & _surely(pc.less(ceiling, minimum))
         low, high = np.where(below, middle + 1, low), np.where(is_open & ~below, middle, high)
-    least = wanted.take(pa.array(np.minimum(low, len(wanted) - 1)))
-    return (low < len(wanted)) & _maybe(pc.less_equal(least, bounds.max))
+    return low
 
 
 def _ceilings(wanted: pa.Array) -> pa.Array:
