@@ -6,6 +6,7 @@ and cuts text out of the rows where it stands.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -46,17 +47,12 @@ def encode_rows(
     rows = row_words(columns, row_count)
     prefix = rows.arity.to_bytes(ARITY_BYTES, "big") if arity_prefix else b""
     pieces: list[pa.Array] = []
-    words: list[U64] = []
-    for part in rows.parts:
-        if isinstance(part, Text):
-            if words or not pieces:
-                pieces.append(_join_words(words, prefix if not pieces else b"", rows.row_count))
-            pieces += _padded(part)
-            words = []
-        else:
-            words.append(part)
-    if words or not pieces:
-        pieces.append(_join_words(words, prefix if not pieces else b"", rows.row_count))
+    for _, group in groupby(rows.parts, type):
+        parts = list(group)
+        words = [part for part in parts if not isinstance(part, Text)]
+        if words:
+            pieces.append(_join_words(words, b"" if pieces else prefix, rows.row_count))
+        pieces += [piece for part in parts if isinstance(part, Text) for piece in _padded(part)]
     joined = pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary()))
     return joined if joined.nbytes > SMALL_BYTES_MAX else joined.cast(pa.binary())
 

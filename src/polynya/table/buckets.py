@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.arrow.route import bucket_ids
 from polynya.model.bucket_mode import BucketMode, bucket_key, bucket_mode
 from polynya.model.options_data import BUCKET, BUCKET_FUNCTION_TYPE
 from polynya.model.predicate import Predicate
 from polynya.model.schema import Schema
+from polynya.paimon.bucket import bucket_ids
 from polynya.table.prune import bucket_candidates
 
 Mask = npt.NDArray[np.bool_]
