@@ -52,7 +52,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ColumnStats:
-    """What is known of one column in each group; arrays of one length, null where unknown."""
+    """What is known of one column in each group; arrays (chunked or not) of one length, null where unknown."""
 
     min: pa.Array
     max: pa.Array
