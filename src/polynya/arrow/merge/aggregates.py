@@ -14,7 +14,18 @@ from pyroaring import BitMap
 from polynya.arrow.merge.aggregates_nested import collect, merge_map, merge_map_with_time, nested_partial, nested_update
 from polynya.arrow.merge.aggregates_numeric import product_of, sum_of
 from polynya.arrow.merge.aggregates_text import list_text
-from polynya.arrow.merge.events import ADD, BASE, FORGOTTEN, RETRACT, REVERSED, Events, first_of, last_of, picked
+from polynya.arrow.merge.events import (
+    ADD,
+    BASE,
+    FORGOTTEN,
+    FORGOTTEN_RETRACT,
+    RETRACT,
+    REVERSED,
+    Events,
+    first_of,
+    last_of,
+    picked,
+)
 from polynya.arrow.merge.folding import Folded
 from polynya.arrow.merge.functions import (
     FIRST_NON_NULL_VALUE,
@@ -22,6 +33,7 @@ from polynya.arrow.merge.functions import (
     KEY,
     LAST_NON_NULL_VALUE,
     LAST_VALUE,
+    NESTED,
     Function,
 )
 from polynya.arrow.merge.order import Bools, Ints, codes, to_array
@@ -33,15 +45,15 @@ _RETRACTABLE = (KEY, LAST_VALUE, LAST_NON_NULL_VALUE, "sum", "product", "collect
 def fold(function: Function, name: str, column: pa.ChunkedArray, events: Events) -> Folded:
     """The value of the column for each key of the events; `name` is the column, for messages."""
     if function.ignore_retract:
-        events = events.where(events.op != RETRACT)
-    elif function.name not in _RETRACTABLE and events.has(RETRACT):
+        events = events.where((events.op != RETRACT) & (events.op != FORGOTTEN_RETRACT))
+    elif function.name not in _RETRACTABLE and (events.has(RETRACT) or events.has(FORGOTTEN_RETRACT)):
         raise InvalidInputError(
             f"column '{name}': aggregate function '{function.name}' cannot take values back; "
             f"set 'fields.{name}.ignore-retract' to skip -U and -D records"
         )
     if function.name in (FIRST_VALUE, FIRST_NON_NULL_VALUE):
         return _first(column, events, nulls=function.name == FIRST_VALUE)
-    events = events.where(events.op != FORGOTTEN)
+    events = events.where(events.op < FORGOTTEN)
     match function.name:
         case "primary-key":
             return picked(events.row, last_of(events.group, events.group_count, np.ones(len(events), bool)))
@@ -58,20 +70,23 @@ def fold(function: Function, name: str, column: pa.ChunkedArray, events: Events)
 
 
 def _computed(function: Function, name: str, column: pa.ChunkedArray, events: Events) -> Folded:
-    """Functions that make new values; they see the values of the events, nulls left out."""
+    """Functions that make new values; where a null changes nothing, its event is left out."""
     values = to_array(column.take(pa.array(events.row)))
+    if function.name == "listagg":
+        return list_text(function, values, events)
+    if function.name == "collect":
+        return collect(function, values, events)
     if values.null_count:
-        valid = np.asarray(values.is_valid())
-        values, events = values.filter(pa.array(valid)), events.where(valid)
+        matters = np.asarray(values.is_valid())
+        if function.name in NESTED:  # an older null makes them go over the rows so far
+            first = first_of(events.group, events.group_count, matters)[events.group]
+            matters = matters | ((events.op == REVERSED) & (first >= 0) & (np.arange(len(events)) > first))
+        values, events = values.filter(pa.array(matters)), events.where(matters)
     match function.name:
         case "sum":
             return sum_of(name, values, events)
         case "product":
             return product_of(name, values, events)
-        case "listagg":
-            return list_text(function, values, events)
-        case "collect":
-            return collect(function, values, events)
         case "merge_map":
             return merge_map(values, events)
         case "merge_map_with_keytime":

@@ -34,17 +34,22 @@ class _Flat:
 
 
 def collect(function: Function, values: pa.Array, events: Events) -> pa.Array:
-    """The elements of all lists; distinct ones only where asked for. A retracted element goes once."""
+    """The elements of all lists; distinct ones only where asked for. A retracted element goes once.
+
+    A null list counts as an empty one that cannot be the first.
+    """
     flat = _flat(values, events)
+    valid = np.asarray(values.is_valid())
     if events.has(RETRACT):
-        return _folded(values, events, flat, _collect_step(_identity(flat.elements), distinct=function.distinct))
+        step = _collect_step(_identity(flat.elements), distinct=function.distinct)
+        return _folded(values, events, flat, step, keeps_first=not function.distinct)
+    kept = np.arange(len(flat))
     if function.distinct:
-        untouched = _only_base(events)[flat.group]
-        kept = first_occurrence(flat.group, _identity(flat.elements)) | untouched
-        return _rebuilt(values.type, flat, np.flatnonzero(kept), events)
-    if function.ignore_retract and events.has(REVERSED):
-        return _rebuilt(values.type, flat, _late_in_front(flat), events)
-    return _rebuilt(values.type, flat, np.arange(len(flat)), events)
+        untouched = _untouched(events)[flat.group]
+        kept = np.flatnonzero(first_occurrence(flat.group, _identity(flat.elements)) | untouched)
+    elif function.ignore_retract and events.has(REVERSED):
+        kept = _late_in_front(flat)
+    return _rebuilt(values.type, flat, kept, events.where(valid))
 
 
 def merge_map(values: pa.Array, events: Events) -> pa.Array:
@@ -93,7 +98,7 @@ def nested_update(function: Function, values: pa.Array, events: Events) -> pa.Ar
     flat = _flat(values, events)
     plain = not function.nested_key and function.count_limit == NO_LIMIT
     if plain and not events.has(RETRACT) and not events.has(REVERSED):
-        untouched = _only_base(events)[flat.group]
+        untouched = _untouched(events)[flat.group]
         present = np.asarray(flat.elements.is_valid())
         return _rebuilt(values.type, flat, np.flatnonzero(present | untouched), events)
     if function.nested_key:
@@ -104,8 +109,11 @@ def nested_update(function: Function, values: pa.Array, events: Events) -> pa.Ar
 def nested_partial(function: Function, values: pa.Array, events: Events) -> pa.Array:
     """The rows of all lists, one per nested key: the last non-null value of each member."""
     flat = _flat(values, events)
-    usable = np.asarray(flat.elements.is_valid()) & _usable_key(function, flat.elements)
-    kept = np.flatnonzero(usable | _only_base(events)[flat.group])
+    untouched = _untouched(events)
+    null_key = _has_null_key(function, flat.elements)
+    if function.null_key == "error" and (null_key & ~untouched[flat.group]).any():
+        raise _null_key_error()
+    kept = np.flatnonzero(np.asarray(flat.elements.is_valid()) & ~null_key)
     nested = codes([pa.array(flat.group[kept]), pa.array(_key_codes(function, flat.elements)[kept])])
     _, nested = np.unique(nested, return_inverse=True)
     count = int(nested.max(initial=-1)) + 1
@@ -120,7 +128,9 @@ def nested_partial(function: Function, values: pa.Array, events: Events) -> pa.A
     order = np.argsort(first, kind="stable")
     rows = pa.StructArray.from_arrays(members, fields=list(flat.elements.type)) if members else flat.elements
     flat_rows = _Flat(rows, first, flat.group[kept][first] if len(kept) else first, first)
-    return _rebuilt(values.type, flat_rows, order, events)
+    merged = _rebuilt(values.type, flat_rows, order, events.where(np.asarray(values.is_valid())))
+    only = first_of(events.group, events.group_count, untouched[events.group])
+    return pc.if_else(pa.array(untouched), values.take(pa.array(only, mask=only < 0)), merged)
 
 
 def first_occurrence(group: Ints, code: Ints) -> Bools:
@@ -145,7 +155,7 @@ def _flat(values: pa.Array, events: Events) -> _Flat:
         children = [values.keys.slice(start, end - start), values.items.slice(start, end - start)]
         elements = pa.StructArray.from_arrays(children, fields=list(entry))
     else:
-        sizes = np.asarray(pc.list_value_length(values)).astype(np.int64)
+        sizes = np.asarray(pc.list_value_length(values).fill_null(0)).astype(np.int64)
         elements = values.flatten()
     event = np.repeat(np.arange(len(values)), sizes)
     return _Flat(elements, event, events.group[event], events.op[event].astype(np.int64))
@@ -163,12 +173,13 @@ def _identity(elements: pa.Array) -> Ints:
     return codes([elements])
 
 
-def _only_base(events: Events) -> Bools:
-    """Which keys have nothing but a base: their value stays as it is."""
-    only = np.zeros(events.group_count, bool)
-    only[events.group[events.op == BASE]] = True
-    only[events.group[events.op != BASE]] = False
-    return only
+def _untouched(events: Events) -> Bools:
+    """Which keys have one event that sets the value as it is: a base, or an older record where there was nothing."""
+    count = np.bincount(events.group, minlength=events.group_count)
+    sets = np.zeros(events.group_count, bool)
+    sets[events.group[(events.op == BASE) | (events.op == REVERSED)]] = True
+    single: Bools = count == 1
+    return sets & single
 
 
 def _late_in_front(flat: _Flat) -> Ints:
@@ -199,18 +210,18 @@ def _folded(values: pa.Array, events: Events, flat: _Flat, step: _Fold, *, keeps
     """
     sizes = np.bincount(flat.event, minlength=len(events)) if len(flat) else np.zeros(len(events), np.int64)
     ends = np.cumsum(sizes)
+    valid = values.is_valid().to_pylist()
     state: dict[int, list[int]] = {}
-    for end, size, group, op in zip(
-        ends.tolist(), sizes.tolist(), events.group.tolist(), events.op.tolist(), strict=True
-    ):
-        record = list(range(end - size, end))
+    ranges = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    for bounds, is_valid, group, op in zip(ranges, valid, events.group.tolist(), events.op.tolist(), strict=True):
         so_far = state.get(group)
         if so_far is not None:
-            state[group] = step(so_far, record, op)
-        elif op != RETRACT:
-            state[group] = record if keeps_first or op in (BASE, REVERSED) else step([], record, op)
+            state[group] = step(so_far, list(range(*bounds)), op)
+        elif is_valid and op != RETRACT:
+            first = list(range(*bounds))
+            state[group] = first if keeps_first or op in (BASE, REVERSED) else step([], first, op)
     kept = np.array([element for group in sorted(state) for element in state[group]], np.int64)
-    return _rebuilt(values.type, flat, kept, events)
+    return _rebuilt(values.type, flat, kept, events.where(np.asarray(valid, bool)))
 
 
 def _collect_step(code: Ints, *, distinct: bool) -> _Fold:
@@ -262,7 +273,9 @@ def _append_step(function: Function, elements: pa.Array) -> _Fold:
 
 def _keyed_step(function: Function, elements: pa.Array) -> _Fold:
     key = _key_codes(function, elements).tolist()
-    usable = (_usable_key(function, elements) & np.asarray(elements.is_valid())).tolist()
+    null_key = _has_null_key(function, elements)
+    usable = (np.asarray(elements.is_valid()) & ~null_key).tolist()
+    refused = (null_key & (function.null_key == "error")).tolist()
     sequence = [0] * len(elements)
     if function.nested_sequence and len(elements):
         sequence = codes([pc.struct_field(elements, name) for name in function.nested_sequence]).tolist()
@@ -276,6 +289,8 @@ def _keyed_step(function: Function, elements: pa.Array) -> _Fold:
                 rows[key[element]] = element
 
     def step(so_far: list[int], record: list[int], op: int) -> list[int]:
+        if any(refused[element] for element in so_far + record):
+            raise _null_key_error()
         rows: dict[int, int] = {}
         if op == RETRACT:
             gone = {key[element] for element in record if usable[element]}
@@ -293,13 +308,15 @@ def _key_codes(function: Function, elements: pa.Array) -> Ints:
     return codes([pa.array(_identity(pc.struct_field(elements, name))) for name in function.nested_key])
 
 
-def _usable_key(function: Function, elements: pa.Array) -> Bools:
-    """Which rows have a key they can be merged by; a null in a key is refused where the option says so."""
-    usable = np.ones(len(elements), bool)
-    if function.null_key == "merge":
-        return usable
-    for name in function.nested_key:
-        usable &= np.asarray(pc.struct_field(elements, name).is_valid())
-    if function.null_key == "error" and not (usable | np.asarray(elements.is_null())).all():
-        raise InvalidInputError("nested key: null found; set 'nested-key-null-strategy' to merge or ignore")
-    return usable
+def _has_null_key(function: Function, elements: pa.Array) -> Bools:
+    """Which rows have a null in their key, where the option forbids it."""
+    found = np.zeros(len(elements), bool)
+    if function.null_key != "merge":
+        for name in function.nested_key:
+            found |= np.asarray(pc.struct_field(elements, name).is_null())
+    present: Bools = np.asarray(elements.is_valid())
+    return found & present
+
+
+def _null_key_error() -> InvalidInputError:
+    return InvalidInputError("nested key: null found; set 'nested-key-null-strategy' to merge or ignore")

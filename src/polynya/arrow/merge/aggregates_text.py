@@ -1,11 +1,11 @@
-"""listagg: the texts of a key joined by a delimiter; blank ones are skipped."""
+"""listagg: the texts of a key joined by a delimiter; nulls and blanks are skipped."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow.merge.aggregates_nested import first_occurrence, list_bounds
-from polynya.arrow.merge.events import REVERSED, Events, last_of, picked
+from polynya.arrow.merge.events import ADD, REVERSED, Events, last_of
 from polynya.arrow.merge.functions import Function
 from polynya.arrow.merge.order import Bools, codes
 from polynya.errors import UnsupportedError
@@ -20,8 +20,8 @@ _BLANK = (
 def list_text(function: Function, values: pa.Array, events: Events) -> pa.Array:
     """The joined text of each key; an older record goes in front."""
     blank = _is_blank(values)
-    # Without any text, the last blank that was set as it is stays: those of a base and of older records.
-    stays = picked(np.arange(len(values)), last_of(events.group, events.group_count, blank & (events.op != 1)))
+    # Without any text, what a base or the last of the older records brought stays as it is, blank or null.
+    stays = last_of(events.group, events.group_count, events.op != ADD)
     leftover = values.take(pa.array(stays, mask=stays < 0))
     texts, events = values.filter(pa.array(~blank)), events.where(~blank)
     if function.distinct and events.has(REVERSED):
@@ -34,7 +34,8 @@ def list_text(function: Function, values: pa.Array, events: Events) -> pa.Array:
 
 
 def _is_blank(values: pa.Array) -> Bools:
-    return np.asarray(pc.equal(pc.binary_length(pc.utf8_trim(values, characters=_BLANK)), 0))
+    blank: Bools = np.asarray(pc.binary_length(pc.utf8_trim(values, characters=_BLANK)).fill_null(0)) == 0
+    return blank
 
 
 def _joined(delimiter: str, texts: pa.Array, events: Events) -> pa.Array:

@@ -16,7 +16,8 @@ BASE = 0  # the value is the record's, whatever it was
 ADD = 1  # the record's value is added to the value
 REVERSED = 2  # the same from an older record: the value is added to the record's
 RETRACT = 3  # the record's value is taken back
-FORGOTTEN = 4  # an ADD that a later BASE undid; only "first" functions remember it
+FORGOTTEN = 4  # an addition that a later BASE undid; only "first" functions remember it
+FORGOTTEN_RETRACT = 5  # a RETRACT that a later BASE undid; functions that cannot take back still refuse it
 
 Ops = npt.NDArray[np.uint8]
 

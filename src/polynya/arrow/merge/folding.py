@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from polynya.arrow.merge.events import ADD, BASE, FORGOTTEN, REVERSED, Events, last_of
+from polynya.arrow.merge.events import BASE, FORGOTTEN, FORGOTTEN_RETRACT, RETRACT, Events, last_of
 from polynya.arrow.merge.order import Bools, Groups, Ints
 from polynya.model.schema import VALUE_KIND
 
@@ -30,9 +30,9 @@ def forget(events: Events) -> Events:
     """Undo what stands before the last BASE of each key."""
     base = last_of(events.group, events.group_count, events.op == BASE)
     undone = np.arange(len(events)) < base[events.group]
-    added = (events.op == ADD) | (events.op == REVERSED)
-    op = np.where(undone & added, np.uint8(FORGOTTEN), events.op)
-    return Events(events.row, events.group, op, events.group_count).where(~undone | added)
+    forgotten = np.where(events.op == RETRACT, np.uint8(FORGOTTEN_RETRACT), np.uint8(FORGOTTEN))
+    op = np.where(undone, forgotten, events.op)
+    return Events(events.row, events.group, op, events.group_count).where(~undone | (events.op != BASE))
 
 
 def merged(rows: pa.Table, groups: Groups, folded: Mapping[str, Folded], deleted: Bools) -> pa.Table:

@@ -34,7 +34,7 @@ class Groups:
     @property
     def ends(self) -> Ints:
         """Where each key ends in `order`."""
-        return np.append(self.starts[1:], len(self.order))
+        return np.append(self.starts[1:], len(self.order))[: len(self.starts)]
 
     @property
     def sizes(self) -> Ints:

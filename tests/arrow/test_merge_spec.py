@@ -1,0 +1,142 @@
+"""Options become a merge, or are refused by name."""
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from polynya.arrow.merge import MergeSpec, merge, merge_spec, required_columns
+from polynya.arrow.merge.spec import Engine, SequenceGroup
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.schema import schema_of
+
+COLUMNS = pa.schema(
+    [
+        ("p", pa.int32()),
+        ("k", pa.int64()),
+        ("a", pa.int32()),
+        ("b", pa.string()),
+        ("c", pa.binary()),
+        ("g", pa.int64()),
+        ("h", pa.int64()),
+        ("n", pa.list_(pa.struct([("id", pa.int32())]))),
+    ]
+)
+AGG = {"merge-engine": "aggregation"}
+PARTIAL = {"merge-engine": "partial-update"}
+
+
+def spec_of(options: dict[str, str]) -> MergeSpec:
+    return merge_spec(schema_of(COLUMNS, primary_key=["p", "k"], partition_by=["p"], options=options))
+
+
+def test_a_plain_table_keeps_the_newest_record_by_its_trimmed_key():
+    spec = spec_of({})
+    assert (spec.engine, spec.key, spec.sequence_fields) == (Engine.DEDUPLICATE, ("k",), ())
+
+
+def test_sequence_groups_are_read_with_all_their_fields():
+    spec = spec_of(
+        PARTIAL
+        | {"fields.g,h.sequence-group": "a, b", "partial-update.remove-record-on-sequence-group": "h"}
+        | {"fields.a.aggregate-function": "sum"}
+    )
+    assert spec.groups == (SequenceGroup(("g", "h"), ("a", "b"), removes_record=True),)
+    assert spec.functions["a"].name == "sum"
+
+
+def test_columns_that_order_the_rows_are_read_though_not_asked_for():
+    groups = PARTIAL | {"fields.g.sequence-group": "a", "fields.h.sequence-group": "b"}
+    assert required_columns(spec_of(groups), ["a"]) == ("a", "k", "g")
+    assert required_columns(spec_of({"sequence.field": "g,h"}), ["k", "a"]) == ("k", "a", "g", "h")
+    removing = groups | {"partial-update.remove-record-on-sequence-group": "h"}
+    assert required_columns(spec_of(removing), ["a"]) == ("a", "k", "g", "h")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"merge-engine": "newest"}, "merge-engine"),
+        ({"merge-engine": "first-row", "sequence.field": "a"}, "first-row"),
+        ({"sequence.field": "missing"}, "missing"),
+        ({"ignore-delete": "yes"}, "ignore-delete"),
+        (AGG | {"fields.a.aggregate-function": "median"}, "median"),
+        (AGG | {"fields.b.aggregate-function": "sum"}, "'b'.*sum"),
+        (AGG | {"fields.a.aggregate-function": "listagg"}, "listagg"),
+        (AGG | {"fields.n.aggregate-function": "nested_partial_update"}, "nested-key"),
+        (AGG | {"fields.n.aggregate-function": "nested_update", "fields.n.nested-key": "x"}, "'x'"),
+        (AGG | {"fields.n.aggregate-function": "max"}, "max"),
+        (
+            AGG
+            | {
+                "aggregation.remove-record-on-delete": "true",
+                "fields.a.ignore-retract": "true",
+                "fields.a.aggregate-function": "max",
+            },
+            "ignore-retract",
+        ),
+        (PARTIAL | {"fields.a.aggregate-function": "sum"}, "sequence group"),
+        (PARTIAL | {"fields.g.sequence-group": "k"}, "primary-key column 'k'"),
+        (PARTIAL | {"fields.g.sequence-group": "a", "fields.h.sequence-group": "a"}, "more than one group"),
+        (PARTIAL | {"ignore-delete": "true", "partial-update.remove-record-on-delete": "true"}, "ignore-delete"),
+        (
+            PARTIAL | {"fields.g.sequence-group": "a", "partial-update.remove-record-on-delete": "true"},
+            "sequence groups",
+        ),
+        (PARTIAL | {"partial-update.remove-record-on-sequence-group": "g"}, "orders no sequence group"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        spec_of(options)
+
+
+@pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm64"])
+def test_functions_without_a_sound_library_are_refused(function):
+    with pytest.raises(UnsupportedError, match=function):
+        spec_of(AGG | {"fields.c.aggregate-function": function})
+
+
+def test_a_table_without_a_key_has_no_merge():
+    with pytest.raises(InvalidInputError, match="primary key"):
+        merge_spec(schema_of(COLUMNS))
+
+
+def merged_sum(type: pa.DataType, *values: object) -> object:
+    columns = pa.schema([("k", pa.int32()), ("v", type)])
+    options = AGG | {"fields.v.aggregate-function": "sum"}
+    rows = pa.table(
+        {
+            "_SEQUENCE_NUMBER": pa.array(range(len(values)), pa.int64()),
+            "_VALUE_KIND": pa.array([0] * len(values), pa.int8()),
+            "k": pa.array([1] * len(values), pa.int32()),
+            "v": pa.array(values, type),
+        }
+    )
+    return merge(rows, merge_spec(schema_of(columns, primary_key=["k"], options=options))).column("v")[0].as_py()
+
+
+@pytest.mark.parametrize("type", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
+def test_a_sum_that_leaves_its_integer_type_is_an_error_even_if_it_comes_back(type):
+    top = 2 ** (type.bit_width - 1) - 1
+    assert merged_sum(type, top, -1, 1) == top
+    with pytest.raises(InvalidInputError, match=r"'v'.*overflow"):
+        merged_sum(type, top, 1, -1)
+
+
+def test_a_narrow_decimal_sum_may_outgrow_its_precision():
+    assert merged_sum(pa.decimal128(5, 2), Decimal("999.99"), Decimal("999.99")) == Decimal("1999.98")
+
+
+def test_a_wide_decimal_sum_that_overflows_is_null_and_starts_anew():
+    most = Decimal("999999999999999999.99")
+    assert merged_sum(pa.decimal128(20, 2), most, most) is None
+    assert merged_sum(pa.decimal128(20, 2), most, most, Decimal("1.00")) == Decimal("1.00")
+
+
+def test_a_key_with_very_many_floats_is_added_in_order():
+    values = [0.1, 1e16, -1e16, 0.3] * 50
+    total = 0.0
+    for value in values:
+        total += value
+    assert merged_sum(pa.float64(), *values) == total
