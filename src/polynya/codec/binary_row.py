@@ -36,6 +36,7 @@ ARITY_BYTES = 4
 INLINE_BYTES = 7
 INLINE_MARK = 0x80
 COMPACT_PRECISION = 18
+MILLIS_PER_DAY = 86_400_000
 NANOS_PER_MILLI = 1_000_000
 NANOS_PER_UNIT = {"us": 1_000, "ns": 1}
 
@@ -169,7 +170,10 @@ def _decode_value(body: bytes, at: int, type: pa.DataType, name: str) -> object:
         return struct.unpack_from("<q", body, at)[0]
     if type not in _PLAIN_FORMAT:
         raise unsupported_type(type)
-    return struct.unpack_from(_PLAIN_FORMAT[type], body, at)[0]
+    value = struct.unpack_from(_PLAIN_FORMAT[type], body, at)[0]
+    if type == pa.time32("ms") and not 0 <= value < MILLIS_PER_DAY:
+        raise CorruptFileError(f"{name}, BinaryRow: expected a time of day in milliseconds, found {value}")
+    return value
 
 
 def _text(body: bytes, at: int, name: str) -> bytes:

@@ -18,6 +18,7 @@ from polynya.codec.binary_row import (
     ARITY_BYTES,
     INLINE_BYTES,
     INLINE_MARK,
+    MILLIS_PER_DAY,
     NANOS_PER_MILLI,
     NANOS_PER_UNIT,
     encode_row,
@@ -178,6 +179,8 @@ def _decode_field(rows: _StoredRows, index: int, type: pa.DataType) -> pa.Array:
         raise unsupported_type(type)
     width = np.dtype(dtype).itemsize
     values = slots.astype(np.dtype(f"u{width}")).view(dtype)
+    if type == pa.time32("ms"):
+        rows.check((values >= 0) & (values < MILLIS_PER_DAY), valid, "a time of day in milliseconds", values)
     return _array(values, valid, type)
 
 
