@@ -12,13 +12,14 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 
 import cramjam
 import zstandard
 
 from polynya.errors import CorruptFileError, UnsupportedError
 
-_USUAL_BLOCK_BYTES = 1 << 20
+_USUAL_BLOCK_BYTES = (100_000, 4 << 20)
 _XZ_MEMORY_BYTES = 128 << 20
 
 
@@ -100,12 +101,11 @@ def _unzstd(data: memoryview, limit_bytes: int) -> bytes:
     if claimed > limit_bytes:
         raise ValueError(f"{claimed} bytes claimed, at most {limit_bytes} allowed")
     decompressor = zstandard.ZstdDecompressor()
-    # A frame without a size is given a buffer of the stated size at once, so the usual size is tried first.
-    if claimed < 0 and limit_bytes > _USUAL_BLOCK_BYTES:
-        try:
-            return bytes(decompressor.decompress(data, max_output_size=_USUAL_BLOCK_BYTES, allow_extra_data=False))
-        except zstandard.ZstdError:
-            pass  # too small or damaged: the next call tells
+    # A frame without a size is given a buffer of the stated size at once, so usual sizes are tried first.
+    for size in _USUAL_BLOCK_BYTES if claimed < 0 else ():
+        if size < limit_bytes:
+            with suppress(zstandard.ZstdError):  # too small or damaged: the next call tells
+                return bytes(decompressor.decompress(data, max_output_size=size, allow_extra_data=False))
     return bytes(decompressor.decompress(data, max_output_size=limit_bytes, allow_extra_data=False))
 
 
