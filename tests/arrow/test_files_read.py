@@ -34,6 +34,7 @@ def read_bytes(data, name, columns, file_columns=None, **arguments):
     [
         "types_append",
         "types_append_avro",
+        "types_append_orc",
         "comp_mixed",
         "comp_snappy",
         "tz_kolkata_parquet",

@@ -8,6 +8,7 @@ not tell the writer's zone, the zone of this process is taken for it, as Paimon 
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.ids import ORC_ID, schema_with_ids
 from polynya.arrow.files.options import parse_bytes, refuse_others
+from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
 from polynya.arrow.files.sink import CountingSink
 from polynya.errors import CorruptFileError, UnsupportedError
@@ -30,6 +32,8 @@ from polynya.storage.protocol import Storage
 
 LEGACY_LOCAL_TIMESTAMP = "orc.timestamp-ltz.legacy.type"
 _CODECS = {"zstd": "zstd", "snappy": "snappy", "zlib": "zlib", "lz4": "lz4", "none": "uncompressed"}
+_OUT_OF_RANGE = "out of range for nanosecond"
+_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _OPTIONS = frozenset({"orc.compress", "orc.compression.zstd.level", "orc.stripe.size", LEGACY_LOCAL_TIMESTAMP})
 
 
@@ -46,11 +50,9 @@ def read(
     try:
         with open_blob(storage, name) as source:
             file = orc.ORCFile(source)
-            found = file.schema.names
-            present = [found.index(field.name) for field in columns if field.name in found]
             first_row = 0
             for stripe in range(file.nstripes):
-                whole = _read_stripe(file, stripe, present, name)
+                whole = _read_stripe(storage, name, file, stripe, columns)
                 for start in range(0, whole.num_rows, batch_rows):
                     part = whole.slice(start, batch_rows)
                     arrays = [_column(part, field, name, zone) for field in columns]
@@ -69,17 +71,41 @@ def row_count(storage: Storage, name: str) -> int:
         raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error
 
 
-def _read_stripe(file: orc.ORCFile, stripe: int, present: list[int], name: str) -> pa.RecordBatch:
+def _read_stripe(
+    storage: Storage, name: str, file: orc.ORCFile, stripe: int, columns: tuple[t.Field, ...]
+) -> pa.RecordBatch:
+    found = file.schema.names
+    present = [found.index(field.name) for field in columns if field.name in found]
     try:
         # a stripe of no columns would have no rows either
         return file.read_stripe(stripe, columns=present or [0])
     except pa.ArrowInvalid as error:
-        if "out of range for nanosecond" not in str(error):
+        if _OUT_OF_RANGE not in str(error):
             raise
-        raise UnsupportedError(
-            f"data file '{name}': a timestamp outside the years 1677 to 2262, which Arrow's ORC reader does not"
-            f" give: {error}"
-        ) from error
+    return _read_wide_stripe(storage, name, file, stripe, columns)
+
+
+def _read_wide_stripe(
+    storage: Storage, name: str, file: orc.ORCFile, stripe: int, columns: tuple[t.Field, ...]
+) -> pa.RecordBatch:
+    """A stripe with timestamps that Arrow's reader does not give; they are read apart from the other columns."""
+    units = {
+        field.name: to_arrow_type(field.type).unit
+        for field in columns
+        if field.name in file.schema.names and pa.types.is_timestamp(file.schema.field(field.name).type)
+        if isinstance(field.type, (t.Timestamp, t.LocalTimestamp))
+    }
+    others = [i for i, column in enumerate(file.schema.names) if column in {f.name for f in columns} - set(units)]
+    arrays = read_timestamps(storage, name, stripe, units) if units else {}
+    try:
+        rest = file.read_stripe(stripe, columns=others) if others else None
+    except pa.ArrowInvalid as error:
+        if _OUT_OF_RANGE not in str(error):
+            raise
+        raise UnsupportedError(f"data file '{name}': a nested timestamp outside the years 1677 to 2262") from error
+    if rest is not None:
+        arrays |= dict(zip(rest.schema.names, rest.columns, strict=True))
+    return pa.record_batch(arrays)
 
 
 def _column(batch: pa.RecordBatch, field: t.Field, name: str, zone: str) -> pa.Array:
@@ -115,12 +141,23 @@ def _from_stored(array: pa.Array, type: t.DataType, zone: str) -> pa.Array:
     return array
 
 
-def _to_stored(array: pa.Array, type: t.DataType, zone: str) -> pa.Array:
+def _to_stored(array: pa.Array, type: t.DataType, zone: str, column: str) -> pa.Array:
+    if isinstance(type, (t.Timestamp, t.LocalTimestamp)) and _has_early_fraction(array):
+        raise UnsupportedError(
+            f"column '{column}': ORC files would hold a timestamp before 1970 with a fraction of a second wrongly; use"
+            " file.format parquet"
+        )
     if isinstance(type, t.LocalTimestamp) and zone != "UTC":
         wall_clock = array.view(pa.timestamp(array.type.unit))
         instant = pc.assume_timezone(wall_clock, zone, ambiguous="earliest", nonexistent="latest")
         return instant.cast(array.type)
     return array
+
+
+def _has_early_fraction(array: pa.Array) -> bool:
+    values = array.drop_null().view(pa.int64()).to_numpy()
+    early = values[values < 0]
+    return bool((early % _PER_SECOND[array.type.unit] != 0).any())
 
 
 def _legacy_zone(options: Mapping[str, str]) -> str:
@@ -163,7 +200,7 @@ class OrcWriter:
         """Append rows."""
         self._collector.add(batch)
         arrays = [
-            conform(array, field.type, field.name, lambda leaf, type: _to_stored(leaf, type, self._zone))
+            conform(array, field.type, field.name, partial(_to_stored, zone=self._zone, column=field.name))
             for array, field in zip(batch.columns, self._fields, strict=True)
         ]
         logical = pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._fields))
@@ -176,6 +213,7 @@ class OrcWriter:
         if self._row_count == 0:
             self._writer.write(self._schema.empty_table())
         self._writer.close()
+        self._given_bytes = 0
         return WrittenFile(self._row_count, self._collector.columns)
 
 
@@ -189,6 +227,9 @@ def open_writer(
 ) -> OrcWriter:
     """A writer of ORC with Paimon's ids; UnsupportedError names an option or codec it cannot honour."""
     refuse_others(options, "orc.", _OPTIONS)
+    for field in fields:
+        if any(isinstance(type, (t.Variant, t.Geometry, t.Geography)) for type in _simple_types(field.type)):
+            raise UnsupportedError(f"column '{field.name}': ORC cannot hold {field.type}; use file.format parquet")
     codec = options.get("orc.compress", compression).lower()
     if codec not in _CODECS:
         raise UnsupportedError(f"compression '{codec}' of ORC files; choose one of {', '.join(sorted(_CODECS))}")
@@ -213,8 +254,6 @@ def _physical_schema(fields: tuple[t.Field, ...]) -> pa.Schema:
 def _physical(type: pa.DataType) -> pa.DataType:
     if pa.types.is_time32(type):
         return pa.int32()
-    if pa.types.is_timestamp(type):
-        return pa.timestamp("ns", type.tz)
     if pa.types.is_map(type):
         return pa.map_(_physical_field(type.key_field), _physical_field(type.item_field))
     if pa.types.is_list(type):
