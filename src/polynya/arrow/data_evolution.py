@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow.file_rows import (
+    BATCH_ROWS,
     ROW_TRACKING,
     DataFile,
     RowSource,
@@ -21,6 +22,7 @@ from polynya.arrow.file_rows import (
 )
 from polynya.codec.bitmap import keep_mask
 from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.predicate import TRUE
 from polynya.model.types import Blob, Field
 from polynya.table.plan import Split
@@ -57,7 +59,7 @@ def _read_range(source: RowSource, group: list[DataFile], wanted: tuple[Field, .
         columns = {
             name: column for _, part in parts for name, column in zip(part.schema.names, part.columns, strict=True)
         }
-        batch = pa.RecordBatch.from_arrays([columns[field.name] for field in wanted], [field.name for field in wanted])
+        batch = pa.RecordBatch.from_arrays([columns[field.name] for field in wanted], schema=to_arrow_schema(wanted))
         yield batch if vector is None else batch.filter(keep_mask(vector, start, batch.num_rows))
 
 
@@ -78,12 +80,12 @@ def _columns_by_file(
 
 
 def _rows(source: RowSource, file: DataFile, fields: tuple[Field, ...]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a file in batches whose borders do not depend on the file."""
-    from_start = 0
-    pending: list[pa.RecordBatch] = []
+    """The rows of a file in batches of a fixed number of rows, so that the files of a range keep step."""
+    start, held = 0, to_arrow_schema(fields).empty_table()
     for _, batch in read_positions(source, file, fields, TRUE):
-        pending.append(batch)
-    table = pa.Table.from_batches(pending)
-    for batch in table.combine_chunks().to_batches(max_chunksize=65536):
-        yield from_start, batch
-        from_start += batch.num_rows
+        held = pa.concat_tables([held, pa.Table.from_batches([batch])])
+        while held.num_rows >= BATCH_ROWS:
+            yield start, held.slice(0, BATCH_ROWS).combine_chunks().to_batches()[0]
+            start, held = start + BATCH_ROWS, held.slice(BATCH_ROWS)
+    if held.num_rows:
+        yield start, held.combine_chunks().to_batches()[0]

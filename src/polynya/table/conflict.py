@@ -5,7 +5,7 @@ Every check is pure: it takes the live entries of the changed partitions and the
 1. Partitions keep their bucket count, unless they are overwritten.
 2. A file is added once, and a file that is deleted is there.
 3. On levels above 0 the key ranges of one bucket and level do not overlap.
-4. A deletion vector belongs to a live file.
+4. A deletion vector belongs to a live file; so a file that got one since cannot be replaced by its old rows.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec import binary_rows
-from polynya.errors import ConflictError
+from polynya.errors import InvalidInputError
 from polynya.paimon.snapshot import CommitKind
-from polynya.table.edit import Edit, vectors_by_file
-from polynya.table.entries import ADD, identities, is_same
+from polynya.table.edit import ChangeConflictError, Edit, vectors_by_file
+from polynya.table.entries import identities, is_same
 
 
-class FileConflictError(ConflictError):
-    """A conflict about one data file: the commit finds out which snapshot touched it and says so."""
+def check(
+    base: pa.Table, edit: Edit, index: pa.Table, kind: CommitKind, key_types: Sequence[pa.DataType]
+) -> None:
+    """Raise ConflictError unless the edit fits the live entries `base` of the partitions that it touches.
 
-    def __init__(self, message: str, file_name: str) -> None:
-        super().__init__(message)
-        self.file_name = file_name
-
-
-def check(base: pa.Table, edit: Edit, kind: CommitKind, key_types: Sequence[pa.DataType]) -> None:
-    """Raise ConflictError unless the edit fits the live entries `base` of the partitions that it touches."""
+    `index` are the index files of these partitions after the edit.
+    """
     if kind != CommitKind.OVERWRITE:
         check_bucket_counts(base, edit.added)
     check_added(base, edit)
@@ -38,7 +35,7 @@ def check(base: pa.Table, edit: Edit, kind: CommitKind, key_types: Sequence[pa.D
     after = live_after(base, edit)
     if key_types:
         check_key_ranges(after, edit.added, key_types)
-    check_vectors(after, edit.index)
+    check_vectors(after, index)
 
 
 def live_after(base: pa.Table, edit: Edit) -> pa.Table:
@@ -51,21 +48,21 @@ def check_bucket_counts(base: pa.Table, added: pa.Table) -> None:
     """Entries of one partition agree on the number of buckets, where they have a fixed one."""
     both = pa.concat_tables([part.select(["partition", "total_buckets"]) for part in (base, added)])
     fixed = both.filter(pc.greater(both["total_buckets"], 0))
-    counts = fixed.group_by("partition").aggregate([("total_buckets", "min"), ("total_buckets", "max")])
+    counts = fixed.group_by("partition", use_threads=False).aggregate([("total_buckets", "min"), ("total_buckets", "max")])
     differing = counts.filter(pc.not_equal(counts["total_buckets_min"], counts["total_buckets_max"]))
     if differing.num_rows:
         low, high = differing["total_buckets_min"][0], differing["total_buckets_max"][0]
-        raise ConflictError(
-            f"a partition has files of {low} and of {high} buckets; overwrite the partition to change its bucket count"
+        raise ChangeConflictError(
+            f"the files are of {low} and of {high} buckets; overwrite the partition to change its bucket count",
+            differing,
         )
 
 
 def check_added(base: pa.Table, edit: Edit) -> None:
     """No file is added twice, and none that is already there."""
     added = edit.added
-    keys = identities(added)
-    if len(pc.unique(keys)) != len(keys):
-        raise ConflictError("the change adds a file twice")
+    if len(pc.unique(added["file_name"])) < added.num_rows and len(pc.unique(identities(added))) < added.num_rows:
+        raise InvalidInputError("the change adds a file twice")
     kept = base.filter(pc.invert(is_same(base, edit.deleted))) if edit.deleted.num_rows else base
     present = added.filter(is_same(added, kept)) if kept.num_rows and added.num_rows else added.slice(0, 0)
     if present.num_rows:
@@ -121,12 +118,17 @@ def key_ranks(files: pa.Table, key_types: Sequence[pa.DataType]) -> tuple[np.nda
 
 
 def check_vectors(live: pa.Table, index: pa.Table) -> None:
-    """Every deletion vector that is added belongs to a live file."""
-    vectors = vectors_by_file(index.filter(pc.equal(index["kind"], ADD)))
-    stray = vectors.filter(pc.invert(pc.is_in(vectors["file_name"], pc.unique(live["file_name"]))))
+    """Every deletion vector belongs to a live file."""
+    stray = stray_vectors(live, index)
     if stray.num_rows:
-        name = stray["file_name"][0].as_py()
-        raise FileConflictError(f"data file {name}, whose rows are deleted, is not in the table any more", name)
+        name = stray["file_name"][0]
+        raise ChangeConflictError(f"data file {name}, of which rows are deleted, is not in the table any more", stray)
+
+
+def stray_vectors(live: pa.Table, index: pa.Table) -> pa.Table:
+    """The deletion vectors of files that are not live."""
+    vectors = vectors_by_file(index)
+    return vectors.filter(pc.invert(pc.is_in(vectors["file_name"], pc.unique(live["file_name"]))))
 
 
 def _group_ids(files: pa.Table) -> np.ndarray:
@@ -135,6 +137,5 @@ def _group_ids(files: pa.Table) -> np.ndarray:
     return np.asarray(keys.dictionary_encode().indices)
 
 
-def _file_conflict(entries: pa.Table, what: str) -> FileConflictError:
-    name, bucket = entries["file_name"][0].as_py(), entries["bucket"][0].as_py()
-    return FileConflictError(f"data file {name} (bucket {bucket}) {what}", name)
+def _file_conflict(entries: pa.Table, what: str) -> ChangeConflictError:
+    return ChangeConflictError(f"data file {entries['file_name'][0]} {what}", entries)

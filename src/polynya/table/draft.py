@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.errors import ConflictError
+from polynya.errors import ConflictError, InvalidInputError, NotFoundError
 from polynya.model.arrow_types import to_arrow_field, to_arrow_type
+from polynya.model.options_data import BUCKET
 from polynya.model.schema import Schema
-from polynya.paimon import manifest_list
+from polynya.paimon import layout, manifest, manifest_list
 from polynya.paimon.snapshot import CommitKind, Snapshot
-from polynya.table import conflict, entries, history, pack, row_ids
-from polynya.table.edit import Edit, Overwrite, combine_index, rows_of
+from polynya.table import blame, conflict, entries, history, pack, row_ids
+from polynya.table.edit import ChangeConflictError, Edit, Overwrite, combine_index, rows_of
 from polynya.table.history import TableRoot
 from polynya.table.manifest_writer import ManifestWriter, WrittenList
+from polynya.table.paths import partition_paths
 
-BLAME_SNAPSHOTS_MAX = 100  # how far back the culprit of a conflict is looked for
 CHECK_COLUMNS = (*entries.IDENTITY, "kind", "total_buckets", "min_key", "max_key", "row_count")
 
 
@@ -65,6 +66,7 @@ class Drafter:
         self.root, self.schema, self.part = root, schema, part
         self.writer = ManifestWriter(root.storage, schema, new_uuid())
         self._delta_metas: pa.Table | None = None
+        self._changelog_metas: pa.Table | None = None
         self._packed: pack.Packed | None = None
 
     def prepare(self, latest: Snapshot | None, signature: Signature) -> Draft | None:
@@ -75,7 +77,7 @@ class Drafter:
         edit = self._resolve(latest)
         if edit.is_empty and self.part.overwrite is not None:
             return None
-        self._check(latest, edit)
+        index = self._fitting_index(latest, edit)
         before = entries.read_metas(self.root, latest) if latest is not None else manifest_list.empty()
         base = self._base(before)
         if self.part.repacks and base.equals(before):
@@ -85,7 +87,7 @@ class Drafter:
         delta = self._delta(stamped)
         lists = self._lists(base, delta, edit.changelog)
         made = self._snapshot(latest, edit, lists, signature)
-        made = replace(made, id=id, next_row_id=next_row_id, index_manifest=self._index(latest, edit))
+        made = replace(made, id=id, next_row_id=next_row_id, index_manifest=self._index(latest, edit, index))
         return Draft(made, edit, self._names(made, base, delta))
 
     def _resolve(self, latest: Snapshot | None) -> Edit:
@@ -93,29 +95,46 @@ class Drafter:
         if self.part.overwrite is None:
             return self.part.edit
         fields = [to_arrow_field(field) for field in self.schema.partition_fields]
+        self._require_inside(self.part.overwrite, fields)
         live = entries.read_live(self.root, latest)
-        live = live.filter(pc.greater_equal(live["bucket"], 0))
+        if BUCKET.of(self.schema.options) != layout.POSTPONE_BUCKET:
+            live = live.filter(pc.greater_equal(live["bucket"], 0))
         replaced = _in_partitions(live, self.part.overwrite, fields)
         if self.writer.options.drops_stats_of_deleted:
             replaced = entries.without_value_stats(replaced)
         index = _in_partitions(entries.read_index(self.root, latest), self.part.overwrite, fields)
         return Edit(
             pa.concat_tables([entries.with_kind(replaced, entries.DELETE), self.part.edit.files]),
-            self.part.edit.changelog,
+            manifest.empty(),  # an overwrite has no changelog: it is not a change of rows
             pa.concat_tables([entries.with_kind(index, entries.DELETE), self.part.edit.index]),
         )
 
-    def _check(self, latest: Snapshot | None, edit: Edit) -> None:
-        if not self._must_check(latest, edit):
-            conflict.check_bucket_counts(edit.files.slice(0, 0), edit.added)
-            return
-        base = entries.read_live(self.root, latest, CHECK_COLUMNS)
-        base = base.filter(pc.is_in(base["partition"], edit.partitions))
-        key_types = [to_arrow_type(field.type) for field in self.schema.key_fields]
+    def _require_inside(self, overwrite: Overwrite, fields: list[pa.Field]) -> None:
+        partitions = pc.unique(self.part.edit.files["partition"])
+        outside = partitions.filter(pc.invert(overwrite.selects(partitions, fields)))
+        if len(outside):
+            path = partition_paths(outside[:1], self.schema)[0]
+            raise InvalidInputError(f"overwrite: a new file is in partition {path}, which is not among those replaced")
+
+    def _fitting_index(self, latest: Snapshot | None, edit: Edit) -> pa.Table:
+        """The index files after the edit, once it is known that the edit fits the table."""
         try:
-            conflict.check(base, edit, self.part.kind, key_types)
-        except conflict.FileConflictError as error:
-            raise ConflictError(self._blame(latest, error)) from error
+            index = combine_index(entries.read_index(self.root, latest), edit.index)
+            self._check(latest, edit, index)
+        except ChangeConflictError as error:
+            raise ConflictError(blame.explain(self.root, self.schema, latest, error)) from error
+        return index
+
+    def _check(self, latest: Snapshot | None, edit: Edit, index: pa.Table) -> None:
+        if not self._must_check(latest, edit):
+            nothing = edit.files.slice(0, 0)
+            conflict.check_bucket_counts(nothing, edit.added)
+            conflict.check_added(nothing, edit)
+            return
+        live = entries.read_live(self.root, latest, CHECK_COLUMNS)
+        base, touched = (one.filter(pc.is_in(one["partition"], edit.partitions)) for one in (live, index))
+        key_types = [to_arrow_type(field.type) for field in self.schema.key_fields]
+        conflict.check(base, edit, touched, self.part.kind, key_types)
 
     def _must_check(self, latest: Snapshot | None, edit: Edit) -> bool:
         """An append of new files fits any table, unless a partition was overwritten since the append was planned."""
@@ -124,15 +143,24 @@ class Drafter:
         if self.part.kind != CommitKind.APPEND:
             return True
         based_on = self.part.based_on
-        if based_on is None or based_on >= latest.id or pc.max(edit.files["total_buckets"]).as_py() <= 0:
-            return False
-        newer = (history.read_snapshot(self.root, id) for id in range(based_on + 1, latest.id + 1))
-        return any(one.commit_kind == CommitKind.OVERWRITE for one in newer)
+        has_buckets = pc.any(pc.greater(edit.files["total_buckets"], 0)).as_py()
+        return bool(has_buckets) and based_on is not None and self._was_overwritten(based_on, latest.id)
+
+    def _was_overwritten(self, after: int, until: int) -> bool:
+        """Whether a snapshot of the range is an OVERWRITE, or cannot be looked at any more."""
+        try:
+            kinds = [history.read_snapshot(self.root, id).commit_kind for id in range(after + 1, until + 1)]
+        except NotFoundError:
+            return True
+        return CommitKind.OVERWRITE in kinds
 
     def _base(self, before: pa.Table) -> pa.Table:
         """The base list: the manifests so far, merged where the thresholds say so."""
-        if self._packed is not None:
-            return self._packed.extended(before)
+        extended = self._packed.extended(before) if self._packed is not None else None
+        if extended is not None:
+            return extended
+        if self._packed is not None and not self.part.repacks:
+            return before  # somebody else merged: once is enough
         rewrite = pack.repack if self.part.repacks else pack.merge
         self._packed = pack.Packed(before, rewrite(self.root, before, self.writer, self.schema))
         return self._packed.after
@@ -147,14 +175,15 @@ class Drafter:
     def _lists(self, base: pa.Table, delta: pa.Table, changelog: pa.Table) -> list[WrittenList]:
         lists = [self.writer.write_list(base), self.writer.write_list(delta)]
         if changelog.num_rows:
-            lists.append(self.writer.write_list(self.writer.write_manifests(changelog)))
+            if self._changelog_metas is None:
+                self._changelog_metas = self.writer.write_manifests(changelog)
+            lists.append(self.writer.write_list(self._changelog_metas))
         return lists
 
-    def _index(self, latest: Snapshot | None, edit: Edit) -> str | None:
+    def _index(self, latest: Snapshot | None, edit: Edit, index: pa.Table) -> str | None:
         if edit.index.num_rows == 0:
             return latest.index_manifest if latest is not None else None
-        combined = combine_index(entries.read_index(self.root, latest), edit.index)
-        return self.writer.write_index(combined) if combined.num_rows else None
+        return self.writer.write_index(index) if index.num_rows else None
 
     def _snapshot(
         self, latest: Snapshot | None, edit: Edit, lists: list[WrittenList], signature: Signature
@@ -192,25 +221,11 @@ class Drafter:
         return rows_of(entries.read_live(self.root, latest, ["row_count"]))
 
     def _names(self, made: Snapshot, base: pa.Table, delta: pa.Table) -> frozenset[str]:
-        referred = {made.base_manifest_list, made.delta_manifest_list, made.index_manifest}
-        referred |= {*base["file_name"].to_pylist(), *delta["file_name"].to_pylist()}
-        if made.changelog_manifest_list is not None:
-            referred.add(made.changelog_manifest_list)
-            changelog = entries.read_lists(self.root, [made.changelog_manifest_list])
-            referred |= set(changelog["file_name"].to_pylist())
-        return frozenset(name for name in referred if name is not None)
-
-    def _blame(self, latest: Snapshot | None, error: conflict.FileConflictError) -> str:
-        """The message of a conflict with the snapshot and the user that touched the file, where they can be found."""
-        what_next = "read the table again and repeat the operation on what is there now"
-        recent = history.newest_first(self.root, latest.id if latest is not None else 0)
-        for _, one in zip(range(BLAME_SNAPSHOTS_MAX), recent, strict=False):
-            delta = entries.read_entries(self.root, entries.read_delta_metas(self.root, one), ["file_name", "kind"])
-            if error.file_name in delta["file_name"].to_pylist():
-                return (
-                    f"{error}: snapshot {one.id} ({one.commit_kind}) by user {one.commit_user} changed it; {what_next}"
-                )
-        return f"{error}; {what_next}"
+        """The metadata files of this snapshot that must stay."""
+        lists = {made.base_manifest_list, made.delta_manifest_list, made.changelog_manifest_list, made.index_manifest}
+        metas = [base, delta] if self._changelog_metas is None else [base, delta, self._changelog_metas]
+        manifests = {name for one in metas for name in one["file_name"].to_pylist()}
+        return frozenset(manifests | {name for name in lists if name is not None})
 
 
 def _in_partitions(table: pa.Table, overwrite: Overwrite, fields: list[pa.Field]) -> pa.Table:

@@ -22,6 +22,17 @@ DELETION_VECTORS = "DELETION_VECTORS"
 HASH = "HASH"
 
 
+class ChangeConflictError(ConflictError):
+    """A conflict with what it is about, so that the commit can find out and say which snapshot is the other side."""
+
+    def __init__(self, message: str, about: pa.Table, *, in_index: bool = False) -> None:
+        super().__init__(message)
+        self.partition: bytes = about["partition"][0].as_py()
+        self.bucket: int | None = about["bucket"][0].as_py() if "bucket" in about.column_names else None
+        self.file_name: str | None = about["file_name"][0].as_py() if "file_name" in about.column_names else None
+        self.in_index = in_index
+
+
 @dataclass(frozen=True)
 class Edit:
     """Files added and deleted; `changelog` files are listed apart and belong to no state of the table."""
@@ -122,7 +133,8 @@ def combine_index(current: pa.Table, changes: pa.Table) -> pa.Table:
     adds, deletes = changes.filter(is_add), changes.filter(pc.invert(is_add))
     missing = deletes.filter(pc.invert(pc.is_in(deletes["file_name"], pc.unique(current["file_name"]))))
     if missing.num_rows:
-        raise ConflictError(f"index file {missing['file_name'][0]} was replaced by another writer")
+        message = f"index file {missing['file_name'][0]} was replaced by another writer"
+        raise ChangeConflictError(message, missing, in_index=True)
     kept = current.filter(pc.invert(pc.is_in(current["file_name"], pc.unique(deletes["file_name"]))))
     hashed = adds.filter(pc.equal(adds["index_type"], HASH))
     kept = kept.filter(pc.invert(pc.is_in(_bucket_keys(kept), pc.unique(_bucket_keys(hashed)))))
@@ -154,11 +166,13 @@ def vectors_by_file(index: pa.Table) -> pa.Table:
 
 
 def _require_one_vector_per_file(index: pa.Table) -> None:
-    names = vectors_by_file(index)["file_name"]
+    vectors = vectors_by_file(index)
+    names = vectors["file_name"]
     if len(pc.unique(names)) != len(names):
         counts = pc.value_counts(names)
         twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")[0]
-        raise ConflictError(f"deletion vectors of data file {twice} were changed by another writer")
+        message = f"deletion vectors of data file {twice} were changed by another writer"
+        raise ChangeConflictError(message, vectors.filter(pc.equal(names, twice)), in_index=True)
 
 
 def _bucket_keys(index: pa.Table) -> pa.ChunkedArray:

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from polynya.codec import binary_rows
 from polynya.model import bind
 from polynya.model.arrow_types import to_arrow_type
+from polynya.model.evolve_predicate import evolve_predicate
 from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema
 from polynya.model.types import Field
-from polynya.model.evolve_predicate import evolve_predicate
 from polynya.table.prune import ColumnStats, may_match
 
 Mask = npt.NDArray[np.bool_]

@@ -100,7 +100,9 @@ def _by_schema(batch: list[_Member]) -> list[list[_Member]]:
 
 def _commit_together(members: list[_Member]) -> None:
     target, edits = members[0].target, [member.change.append for member in members]
-    files, changelog = (pa.concat_tables(tables) for tables in zip(*((e.files, e.changelog) for e in edits), strict=True))
+    files, changelog = (
+        pa.concat_tables(tables) for tables in zip(*((e.files, e.changelog) for e in edits), strict=True)
+    )
     known = [member.change.based_on for member in members if member.change.based_on is not None]
     based_on = min(known) if len(known) == len(members) else None
     try:

@@ -8,7 +8,7 @@ watermark takes a logarithmic number of them. Nothing is remembered here: a roll
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from polynya.errors import NotFoundError
+from polynya.errors import NotFoundError, StorageError
 from polynya.model.schema import Schema
 from polynya.paimon import hint, layout, schema_file, snapshot, tag
 from polynya.paimon.snapshot import Snapshot
@@ -27,12 +27,17 @@ class TableRoot:
 
 def find_latest_id(root: TableRoot, at_least: int = 0) -> int | None:
     """The id of the latest snapshot, or None; `at_least` is an id that was seen, for stores that list late."""
-    hinted = max(at_least, _read_hint(root, layout.LATEST))
-    if hinted and has_snapshot(root, hinted):
-        for latest in range(hinted, hinted + FORWARD_STEPS):
+    known = _first_that_is_there(root, (_read_hint(root, layout.LATEST), at_least))
+    while True:
+        if known is None:
+            known = max(snapshot_ids(root), default=None)
+            if known is None:
+                return None
+        for latest in range(known, known + FORWARD_STEPS):
             if not has_snapshot(root, latest + 1):
                 return latest
-    return max(snapshot_ids(root), default=None)
+        # So far behind, a listing is cheaper; one that is itself late must not take us back.
+        known = max([known + FORWARD_STEPS, *snapshot_ids(root)])
 
 
 def find_earliest_id(root: TableRoot) -> int | None:
@@ -148,6 +153,11 @@ def latest_schema_id(root: TableRoot, known: int) -> int:
     return id
 
 
+def _first_that_is_there(root: TableRoot, ids: tuple[int, ...]) -> int | None:
+    """The largest of the ids that has a snapshot, or None."""
+    return next((id for id in sorted(set(ids), reverse=True) if id and has_snapshot(root, id)), None)
+
+
 def _exists(root: TableRoot, name: str) -> bool:
     try:
         root.storage.size(name)
@@ -159,8 +169,8 @@ def _exists(root: TableRoot, name: str) -> bool:
 def _read_hint(root: TableRoot, name: str) -> int:
     try:
         data = root.storage.read(layout.snapshot_hint_name(name, root.branch))
-    except NotFoundError:
-        return 0  # a hint may be missing: the listing tells
+    except (NotFoundError, StorageError):
+        return 0  # a hint may be missing or unreadable: the listing tells
     return hint.decode(data) or 0
 
 

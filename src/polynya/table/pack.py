@@ -38,11 +38,11 @@ class Packed:
     before: pa.Table
     after: pa.Table
 
-    def extended(self, before: pa.Table) -> pa.Table:
-        """The merged list for a table that has moved on: what came behind is added, any other change voids the merge."""
+    def extended(self, before: pa.Table) -> pa.Table | None:
+        """The merged list for a table that has moved on: what came behind is added; None after any other change."""
         names, known = before["file_name"].to_pylist(), self.before["file_name"].to_pylist()
         if names[: len(known)] != known:
-            return before
+            return None
         return pa.concat_tables([self.after, before.slice(len(known))])
 
 
@@ -97,9 +97,10 @@ def _full(root: TableRoot, before: pa.Table, writer: ManifestWriter, schema: Sch
     if sizes[must_change].sum() < writer.options.full_merge_size_bytes:
         return None
     deleted = _deleted_entries(root, before.filter(pa.array(deletes > 0)))
-    chosen = must_change | _may_hold(before, deleted, schema)
-    if chosen.sum() <= 1:
+    may_change = must_change | _may_hold(before, deleted, schema)
+    if may_change.sum() <= 1:
         return None
+    chosen = must_change | _holds(root, before, may_change & ~must_change, deleted)
     rewritten = copy_manifests(root, before.filter(pa.array(chosen)), writer, deleted, keeps_deletes=False)
     return pa.concat_tables([before.filter(pa.array(~chosen)), rewritten])
 
@@ -152,6 +153,15 @@ def _may_hold(metas: pa.Table, deleted: pa.Table, schema: Schema) -> np.ndarray:
         inside = pc.and_(pc.less_equal(least, bounds["max"]), pc.greater_equal(most, bounds["min"]))
         may &= np.asarray(pc.fill_null(inside, True))
     return may
+
+
+def _holds(root: TableRoot, metas: pa.Table, suspects: np.ndarray, deleted: pa.Table) -> np.ndarray:
+    """Which of the suspected manifests do hold an entry that is deleted."""
+    holds = np.zeros(metas.num_rows, bool)
+    for index in np.flatnonzero(suspects).tolist():
+        found = entries.read_entries(root, metas.slice(index, 1), ["kind", *entries.IDENTITY])
+        holds[index] = pc.any(entries.is_same(found, deleted)).as_py()
+    return holds
 
 
 def _deleted_count(metas: pa.Table) -> int:

@@ -4,7 +4,10 @@ A file with an external path stands where that says, provided the table's option
 stands in its bucket's folder under the table. Partition values are never taken from paths, only put into them.
 """
 
+import os
 from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,8 +30,19 @@ def partition_names(schema: Schema) -> partition.PartitionNames:
     """How the table writes partition values into paths."""
     options = schema.options
     return partition.PartitionNames(
-        default_name=PARTITION_DEFAULT_NAME.of(options), legacy=PARTITION_LEGACY_NAME.of(options)
+        default_name=PARTITION_DEFAULT_NAME.of(options),
+        legacy=PARTITION_LEGACY_NAME.of(options),
+        zone=local_zone(),
     )
+
+
+def local_zone() -> tzinfo:
+    """The zone of this process, in which instants are shown in paths."""
+    name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError):
+        return datetime.now().astimezone().tzinfo or UTC
 
 
 def partition_paths(partitions: pa.Array, schema: Schema) -> pa.Array:

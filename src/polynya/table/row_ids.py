@@ -40,7 +40,9 @@ def assign(files: pa.Table, options: CommitOptions, next_row_id: int, snapshot_i
 def _wants_row_ids(files: pa.Table) -> pa.ChunkedArray:
     is_new = pc.and_(pc.equal(files["kind"], ADD), pc.equal(files["file_source"], APPEND_SOURCE))
     has_none = pc.is_null(files["first_row_id"])
-    brings_own = pc.match_substring(pc.fill_null(pc.binary_join(_flat(files["write_cols"]), "\x01"), ""), ROW_ID.name)
+    columns = pc.binary_join(_flat(files["write_cols"]), "\x01")
+    framed = pc.binary_join_element_wise("", pc.fill_null(columns, ""), "", "\x01")
+    brings_own = pc.match_substring(framed, f"\x01{ROW_ID.name}\x01")
     return pc.fill_null(pc.and_(pc.and_(is_new, has_none), pc.invert(brings_own)), False)
 
 

@@ -115,7 +115,7 @@ class _Planner:
         self.by_key = bind.project(request.predicate, source.schema.trimmed_primary_key)
         self.by_value = request.predicate
         self.has_key = bool(source.schema.primary_key)
-        self.buckets = BucketFilter.of(request.predicate, source.schema)
+        self.buckets = BucketFilter.of(request.predicate, source.schema, source.schema_of)
 
     def files(self) -> pa.Table:
         with self._step("lists"):
@@ -134,7 +134,7 @@ class _Planner:
         snapshot = self.source.snapshot
         metas = entries.read_metas(self.source.root, snapshot) if snapshot is not None else manifest_list.empty()
         keep = file_stats.manifests_may_match(metas, self.by_partition, self.schema)
-        keep &= self.buckets.may_hold(metas, self.source.schema_of)
+        keep &= self.buckets.may_hold(metas)
         if self._hides_level_0:
             keep &= np.asarray(pc.fill_null(pc.greater(metas["max_level"], 0), True))
         self.counts |= {"manifest_count": metas.num_rows, "manifests_skipped": int((~keep).sum())}
