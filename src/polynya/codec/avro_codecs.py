@@ -24,21 +24,21 @@ _XZ_MEMORY_BYTES = 128 << 20
 
 
 def compress(codec: str, data: bytes, level: int | None = None) -> bytes:
-    """Compress the records of one block; `level` is the codec's own and is ignored by null and snappy."""
+    """Compress the records of one block; `level` is that of zstandard, the other codecs use their default."""
     match codec:
         case "null":
             return data
         case "deflate":
-            deflater = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -15)
+            deflater = zlib.compressobj(wbits=-15)
             return deflater.compress(data) + deflater.flush()
         case "snappy":
             return bytes(cramjam.snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(4, "big")
         case "zstandard":
             return bytes(zstandard.ZstdCompressor(1 if level is None else level).compress(data))
         case "bzip2":
-            return bz2.compress(data, 9 if level is None else level)
+            return bz2.compress(data)
         case "xz":
-            return lzma.compress(data, preset=6 if level is None else level)
+            return lzma.compress(data)
         case _:
             raise UnsupportedError(f"Avro codec '{codec}' is not supported; use one of {', '.join(_DECOMPRESS)}")
 

@@ -55,11 +55,6 @@ class Chunk:
     schema: Node
     parts: tuple[tuple[Container, Block], ...]
 
-    @property
-    def record_count(self) -> int:
-        """The number of records that the blocks claim to hold."""
-        return sum(block.count for _, block in self.parts)
-
 
 def decode_columns(sources: Sequence[AvroSource], columns: Sequence[Column]) -> Decoded:
     """Decode the columns of all records of all files, in order.

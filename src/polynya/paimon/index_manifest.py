@@ -87,7 +87,7 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
 
 
 def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:
-    """An index manifest of the entries."""
+    """An index manifest of the entries; `level` is that of zstandard."""
     return _KIND.encode(_renamed(entries, _KIND.schema), codec, level)
 
 

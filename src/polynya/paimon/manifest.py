@@ -113,7 +113,7 @@ def decode_sources(files: Sequence[AvroSource], columns: Sequence[str] | None = 
 
 
 def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:
-    """A manifest of the entries, in the layout of Paimon 2.0."""
+    """A manifest of the entries, in the layout of Paimon 2.0; `level` is that of zstandard."""
     return _KIND.encode(entries, codec, level)
 
 

@@ -61,7 +61,7 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
 
 
 def encode(metas: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:
-    """A manifest list of the manifests."""
+    """A manifest list of the manifests; `level` is that of zstandard."""
     return _KIND.encode(metas, codec, level)
 
 
