@@ -110,8 +110,11 @@ def _last(events: Events) -> Ints:
 def _last_non_null(column: pa.ChunkedArray, events: Events) -> Ints:
     """The newest value after the last one taken back; an older record counts only where there is no other."""
     valid = _valid(column, events)
-    gone = last_of(events.group, events.group_count, valid & (events.op == RETRACT))
-    valid &= np.arange(len(events)) > gone[events.group]
+    if events.has(RETRACT):
+        gone = last_of(events.group, events.group_count, valid & (events.op == RETRACT))
+        valid &= np.arange(len(events)) > gone[events.group]
+    if not events.has(REVERSED):
+        return picked(events.row, last_of(events.group, events.group_count, valid))
     newest = last_of(events.group, events.group_count, valid & (events.op != REVERSED))
     late = first_of(events.group, events.group_count, valid & (events.op == REVERSED))
     return picked(events.row, np.where(newest >= 0, newest, late))

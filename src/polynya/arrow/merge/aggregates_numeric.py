@@ -60,8 +60,11 @@ def product_of(name: str, values: pa.Array, events: Events) -> pa.Array:
 
 
 def _sum_longs(numbers: Ints, events: Events) -> tuple[Ints, Bools]:
-    """The sum up to each event, and whether it fits 64 bits; kept in two halves so that no step can wrap."""
-    sign = np.where(events.op == RETRACT, -1, 1)
+    """The sum up to each event, and whether it fits 64 bits; large numbers go in two halves, so that no step wraps."""
+    sign = np.where(events.op == RETRACT, -1, 1) if events.has(RETRACT) else 1
+    largest = max(abs(int(numbers.min(initial=0))), int(numbers.max(initial=0)))
+    if largest * len(numbers) < 2**62:
+        return _running(sign * numbers, events), np.ones(len(numbers), bool)
     high = _running(sign * (numbers >> 32), events)
     low = _running(sign * (numbers & _LOW), events)
     high += low >> 32

@@ -6,6 +6,7 @@ in order, into one value.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -36,13 +37,15 @@ class Events:
 
     def where(self, mask: Bools) -> "Events":
         """The events that the mask keeps."""
+        if mask.all():
+            return self
         return Events(self.row[mask], self.group[mask], self.op[mask], self.group_count)
 
     def has(self, op: int) -> bool:
         """Whether an event of that kind is there."""
         return bool((self.op == op).any())
 
-    @property
+    @cached_property
     def starts(self) -> Ints:
         """Where each key that has events begins."""
         return run_starts(self.group)

@@ -159,6 +159,8 @@ def _plain_events(found: _Records) -> Events:
 
 
 def _events(found: _Records, takes_part: Bools, op: Ops) -> Events:
+    if not found.base.any():
+        return Events(found.row, found.group, op, found.group_count).where(takes_part)
     position = np.concatenate((np.flatnonzero(found.base), np.flatnonzero(takes_part)))
     ops = np.concatenate((np.full(int(found.base.sum()), BASE, np.uint8), op[takes_part]))
     order = np.argsort(position, kind="stable")  # a base stands before the event of the same record
