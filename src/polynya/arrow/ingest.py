@@ -5,6 +5,7 @@ are deleted, unless its outcome is unknown.
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,14 +13,14 @@ import pyarrow.compute as pc
 
 from polynya.arrow.incoming import Rows, batches_of, check_columns, conform
 from polynya.arrow.write import TableWriter, WriteSpec
-from polynya.errors import CommitUnknownError, InvalidInputError
+from polynya.errors import CommitUnknownError, InvalidInputError, PolynyaError
 from polynya.model import partition as partitions
 from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE
 from polynya.model.schema import VALUE_KIND, Schema
-from polynya.paimon.snapshot import Snapshot
+from polynya.paimon.snapshot import CommitKind, Snapshot
 from polynya.table import group
 from polynya.table.bucket_state import BucketState, read_bucket_state
-from polynya.table.commit import Author, Commit, Target
+from polynya.table.commit import Author, Commit, Target, find_repeated
 from polynya.table.edit import Change, Edit, Overwrite
 from polynya.table.paths import partition_names
 
@@ -37,29 +38,32 @@ class WriteRequest:
 
 
 def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteRequest) -> Commit:
-    """Write the rows and commit them."""
+    """Write the rows and commit them; a commit that was made before is answered without writing."""
+    kind = CommitKind.OVERWRITE if request.overwrite else CommitKind.APPEND
+    done = find_repeated(target.root, request.author, kind) if request.author is not None else None
+    if done is not None:
+        return done
     spec = overwritten_spec(target.schema, request)
     buckets = bucket_state(target, snapshot, request)
     writer = TableWriter(WriteSpec(target.root.storage, target.schema, buckets), target.surroundings.new_uuid)
-    done = False
-    try:
+    with ExitStack() as unless_written:
+        unless_written.callback(writer.abort)
         for batch in batches_of(data):
             writer.write(_prepared(batch, target.schema, request, spec))
         files = writer.finish()
-        change = Change(
-            append=Edit(files),
-            overwrite=overwrite_of(files, target.schema, request, spec),
-            based_on=snapshot.id if snapshot is not None else 0,
-        )
-        made = group.commit(target, change, request.author)
-        done = True
-        return made
+        unless_written.pop_all()
+    change = Change(
+        append=Edit(files),
+        overwrite=overwrite_of(files, target.schema, request, spec),
+        based_on=snapshot.id if snapshot is not None else 0,
+    )
+    try:
+        return group.commit(target, change, request.author)
     except CommitUnknownError:
-        done = True  # the files may be in the table
+        raise  # the files may be in the table, as they may after an interrupt
+    except PolynyaError:
+        writer.abort()
         raise
-    finally:
-        if not done:
-            writer.abort()
 
 
 def bucket_state(target: Target, snapshot: Snapshot | None, request: WriteRequest) -> BucketState:

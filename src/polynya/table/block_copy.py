@@ -57,7 +57,7 @@ class _Piece:
 
 
 def _kept(found: pa.Table, deleted: pa.Table, *, keeps_deletes: bool) -> Mask:
-    is_delete = np.asarray(pc.equal(found["kind"], entries.DELETE))
+    is_delete: Mask = np.asarray(pc.equal(found["kind"], entries.DELETE))
     if not deleted.num_rows:
         return ~is_delete
     keep = ~is_delete & ~np.asarray(entries.is_same(found, deleted))

@@ -4,10 +4,11 @@ A commit prepares manifests, lists and the snapshot's JSON, and then creates `sn
 else makes it visible. Invariants:
 
 - A lost race costs only the two lists: data files and the manifest of the change are written once.
-- Before every further attempt the snapshots that came in between are searched for this very commit.
+- A repeatable commit looks for itself in every snapshot before the one it tries to create, in every attempt.
 - When the store does not say whether it created `snapshot-N`, the name is read back. Not there: the same bytes are put
   again, so that a first put that arrives late is known as our own. Unreadable: CommitUnknownError, nothing is deleted.
 - After success nothing can fail the commit: hints and clean-up are best effort.
+- Files are deleted only when it is known that no snapshot refers to them; an interrupt deletes nothing.
 """
 
 import enum
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow.compute as pc
 
-from polynya.errors import AlreadyExistsError, CommitUnknownError, ConflictError, NotFoundError, StorageError
+from polynya.errors import AlreadyExistsError, CommitUnknownError, ConflictError, PolynyaError, StorageError
 from polynya.model.schema import Schema
 from polynya.paimon import hint, layout, snapshot
 from polynya.paimon.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
@@ -96,10 +97,22 @@ def commit(target: Target, change: Change, author: Author, *, allow_empty: bool 
     """Publish the change and answer for its first snapshot.
 
     Raises ConflictError when another writer was first and the change does not fit any more (nothing is visible, the
-    data files of the change may be deleted), CommitUnknownError when the outcome is not known.
+    data files of the change may be deleted), CommitUnknownError when the outcome is not known, or when the append part
+    is published and the compact part is not.
     """
-    results = [_publish_once(target, part, author) for part in parts_of(change, allow_empty=allow_empty)]
-    return results[0] if results else Commit()
+    made = Commit()
+    for part in parts_of(change, allow_empty=allow_empty):
+        try:
+            answer = _publish(target, part, author)
+        except PolynyaError as error:
+            if made.snapshot_id is None:
+                raise
+            raise CommitUnknownError(
+                f"commit to {target.root.storage.location}: snapshot {made.snapshot_id} ({made.commit_kind}) is "
+                f"published, its {part.kind} part is not: {error}; nothing was deleted; only that part may be repeated"
+            ) from error
+        made = made if made.snapshot_id is not None else answer
+    return made
 
 
 def compact_manifests(target: Target, author: Author) -> Commit:
@@ -118,17 +131,26 @@ def parts_of(change: Change, *, allow_empty: bool = False) -> list[Part]:
     return parts
 
 
-def find_committed(root: TableRoot, author: Author, kind: CommitKind) -> Snapshot | None:
-    """The snapshot that this author made with this identifier, or None.
+def find_committed(
+    root: TableRoot, author: Author, kind: CommitKind, latest_id: int, after: int = 0
+) -> Snapshot | None:
+    """The snapshot, later than `after`, that this author made with this identifier, or None.
 
     A user's identifiers rise, so the search ends at the first smaller one of the same user.
     """
-    for one in history.newest_first(root, history.find_latest_id(root) or 0):
-        if one.commit_user == author.user and one.commit_identifier < author.identifier:
+    for one in history.newest_first(root, latest_id):
+        if one.id <= after or (one.commit_user == author.user and one.commit_identifier < author.identifier):
             return None
         if _is_by(one, author, kind):
             return one
     return None
+
+
+def find_repeated(root: TableRoot, author: Author, kind: CommitKind) -> Commit | None:
+    """What the same commit did when it was made before, or None; for callers that would write files in vain."""
+    latest_id = history.find_latest_id(root) if author.is_repeatable else None
+    done = find_committed(root, author, kind, latest_id) if latest_id is not None else None
+    return result_of(root, done) if done is not None else None
 
 
 def filter_committed(root: TableRoot, user: str, identifiers: list[int]) -> list[int]:
@@ -145,40 +167,39 @@ def result_of(root: TableRoot, made: Snapshot) -> Commit:
     return Commit(made.id, made.commit_kind, added, deleted, made.delta_record_count or 0)
 
 
-def _publish_once(target: Target, part: Part, author: Author) -> Commit:
-    done = find_committed(target.root, author, part.kind) if author.is_repeatable else None
-    return result_of(target.root, done) if done is not None else _publish(target, part, author)
-
-
 def _publish(target: Target, part: Part, author: Author) -> Commit:
     """Try until the part is published, does not fit any more, or time is up; then clean up what nobody refers to."""
     drafter = Drafter(target.root, target.schema, part, target.surroundings.new_uuid)
-    keep: frozenset[str] | None = frozenset()
     try:
-        draft = _publish_draft(target, drafter, author)
-        keep = draft.names if draft is not None else frozenset()
+        answer, names = _publish_draft(target, drafter, author)
     except CommitUnknownError:
-        keep = None
         raise
-    finally:
-        if keep is not None:
-            drafter.writer.clean_up(keep)
-    return _answer(draft) if draft is not None else Commit()
+    except PolynyaError:
+        drafter.writer.clean_up(frozenset())
+        raise
+    drafter.writer.clean_up(names)
+    return answer
 
 
-def _publish_draft(target: Target, drafter: Drafter, author: Author) -> Draft | None:
-    started_ms, seen_id = target.surroundings.now_ms(), 0
+def _publish_draft(target: Target, drafter: Drafter, author: Author) -> tuple[Commit, frozenset[str]]:
+    """What the commit did, and the metadata files that its snapshot refers to."""
+    started_ms, seen_id, searched_id = target.surroundings.now_ms(), 0, 0
     for retry in itertools.count():
         latest = history.find_latest(target.root, seen_id)
+        if author.is_repeatable and latest is not None:
+            done = find_committed(target.root, author, drafter.part.kind, latest.id, searched_id)
+            if done is not None:
+                return result_of(target.root, done), frozenset()
+            searched_id = latest.id
         draft = drafter.prepare(latest, _sign(latest, author, target.surroundings))
         if draft is None:
-            return None
+            break
         if _put(target, draft.snapshot) is Outcome.PUBLISHED:
             _write_latest_hint(target.root, draft.snapshot.id)
-            return draft
+            return _answer(draft), draft.names
         seen_id = draft.snapshot.id
         _wait(target, drafter, retry, started_ms)
-    return None
+    return Commit(), frozenset()
 
 
 def _put(target: Target, made: Snapshot) -> Outcome:
@@ -191,12 +212,14 @@ def _put(target: Target, made: Snapshot) -> Outcome:
         except AlreadyExistsError:
             return _look_up(target.root, made)
         except StorageError as error:
-            found = _look_up_after(target.root, made, error)
+            found, failure = _look_up_after(target.root, made, error), error
             if found is not None:
                 return found
+    if target.root.storage.local_path(name) is not None:
+        raise failure  # a local disk does nothing more once it has failed: the name is free and stays so
     raise CommitUnknownError(
-        f"snapshot {made.id} of {target.root.storage.location}: the store failed {PUT_COUNT_MAX} times to create it and "
-        f"may still do so; look for commit user {made.commit_user} in the snapshots before committing again"
+        f"snapshot {made.id} of {target.root.storage.location}: the store failed {PUT_COUNT_MAX} times to create it "
+        f"and may still do so; look for commit user {made.commit_user} in the snapshots before committing again"
     )
 
 
@@ -204,7 +227,7 @@ def _look_up(root: TableRoot, made: Snapshot) -> Outcome:
     """Whether the snapshot that stands under the name is the one we made."""
     try:
         return Outcome.PUBLISHED if history.read_snapshot(root, made.id).uuid == made.uuid else Outcome.LOST
-    except (StorageError, NotFoundError) as error:
+    except PolynyaError as error:
         raise CommitUnknownError(
             f"snapshot {made.id} of {root.storage.location} exists, but cannot be read to tell by whom: {error}; "
             f"look for commit user {made.commit_user} in the snapshots before committing again"
@@ -214,14 +237,18 @@ def _look_up(root: TableRoot, made: Snapshot) -> Outcome:
 def _look_up_after(root: TableRoot, made: Snapshot, cause: StorageError) -> Outcome | None:
     """The same after a put that failed; None when the name is still free."""
     try:
-        if not history.has_snapshot(root, made.id):
-            return None
+        if history.has_snapshot(root, made.id):
+            return _look_up(root, made)
+        # A later snapshot means that this one was there, by whomever, and has expired.
+        found = "is gone again" if (history.find_latest_id(root) or 0) > made.id else None
     except StorageError as error:
-        raise CommitUnknownError(
-            f"snapshot {made.id} of {root.storage.location}: the store failed to create it ({cause}) and to tell whether "
-            f"it exists ({error}); look for commit user {made.commit_user} in the snapshots before committing again"
-        ) from error
-    return _look_up(root, made)
+        found = f"cannot be looked for ({error})"
+    if found is None:
+        return None
+    raise CommitUnknownError(
+        f"snapshot {made.id} of {root.storage.location}: the store failed to create it ({cause}), and now it {found}; "
+        f"look for commit user {made.commit_user} in the snapshots before committing again"
+    ) from cause
 
 
 def _sign(latest: Snapshot | None, author: Author, surroundings: Surroundings) -> Signature:

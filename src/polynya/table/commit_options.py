@@ -60,7 +60,7 @@ class CommitOptions:
 
     def retry_wait_s(self, retry: int, fraction: float) -> float:
         """The pause before retry number `retry` (from 0): doubled each time, capped, with up to a fifth of jitter."""
-        wait_ms = min(self.retry_wait_min_ms * 2 ** min(retry, 40), self.retry_wait_max_ms)
+        wait_ms = min(self.retry_wait_min_ms * (1 << min(retry, 40)), self.retry_wait_max_ms)
         return wait_ms * (1 + 0.2 * fraction) / 1000
 
 

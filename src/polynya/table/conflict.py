@@ -21,9 +21,7 @@ from polynya.table.edit import ChangeConflictError, Edit, vectors_by_file
 from polynya.table.entries import identities, is_same
 
 
-def check(
-    base: pa.Table, edit: Edit, index: pa.Table, kind: CommitKind, key_types: Sequence[pa.DataType]
-) -> None:
+def check(base: pa.Table, edit: Edit, index: pa.Table, kind: CommitKind, key_types: Sequence[pa.DataType]) -> None:
     """Raise ConflictError unless the edit fits the live entries `base` of the partitions that it touches.
 
     `index` are the index files of these partitions after the edit.
@@ -48,7 +46,9 @@ def check_bucket_counts(base: pa.Table, added: pa.Table) -> None:
     """Entries of one partition agree on the number of buckets, where they have a fixed one."""
     both = pa.concat_tables([part.select(["partition", "total_buckets"]) for part in (base, added)])
     fixed = both.filter(pc.greater(both["total_buckets"], 0))
-    counts = fixed.group_by("partition", use_threads=False).aggregate([("total_buckets", "min"), ("total_buckets", "max")])
+    counts = fixed.group_by("partition", use_threads=False).aggregate(
+        [("total_buckets", "min"), ("total_buckets", "max")]
+    )
     differing = counts.filter(pc.not_equal(counts["total_buckets_min"], counts["total_buckets_max"]))
     if differing.num_rows:
         low, high = differing["total_buckets_min"][0], differing["total_buckets_max"][0]

@@ -14,7 +14,7 @@ from polynya.errors import ConflictError, InvalidInputError, NotFoundError
 from polynya.model.arrow_types import to_arrow_field, to_arrow_type
 from polynya.model.options_data import BUCKET
 from polynya.model.schema import Schema
-from polynya.paimon import layout, manifest, manifest_list
+from polynya.paimon import index_manifest, layout, manifest, manifest_list
 from polynya.paimon.snapshot import CommitKind, Snapshot
 from polynya.table import blame, conflict, entries, history, pack, row_ids
 from polynya.table.edit import ChangeConflictError, Edit, Overwrite, combine_index, rows_of
@@ -118,15 +118,18 @@ class Drafter:
 
     def _fitting_index(self, latest: Snapshot | None, edit: Edit) -> pa.Table:
         """The index files after the edit, once it is known that the edit fits the table."""
+        must_check = self._must_check(latest, edit)
+        current = entries.read_index(self.root, latest) if must_check or edit.index.num_rows else index_manifest.empty()
         try:
-            index = combine_index(entries.read_index(self.root, latest), edit.index)
-            self._check(latest, edit, index)
+            index = combine_index(current, edit.index)
+            self._check(latest if must_check else None, edit, index)
         except ChangeConflictError as error:
             raise ConflictError(blame.explain(self.root, self.schema, latest, error)) from error
         return index
 
     def _check(self, latest: Snapshot | None, edit: Edit, index: pa.Table) -> None:
-        if not self._must_check(latest, edit):
+        """Raise ConflictError unless the edit fits the snapshot, and in any case itself."""
+        if latest is None:
             nothing = edit.files.slice(0, 0)
             conflict.check_bucket_counts(nothing, edit.added)
             conflict.check_added(nothing, edit)

@@ -27,17 +27,16 @@ class TableRoot:
 
 def find_latest_id(root: TableRoot, at_least: int = 0) -> int | None:
     """The id of the latest snapshot, or None; `at_least` is an id that was seen, for stores that list late."""
-    known = _first_that_is_there(root, (_read_hint(root, layout.LATEST), at_least))
-    while True:
-        if known is None:
-            known = max(snapshot_ids(root), default=None)
-            if known is None:
-                return None
+    known = _largest_that_is_there(root, (_read_hint(root, layout.LATEST), at_least))
+    if known is None:
+        known = max(snapshot_ids(root), default=None)
+    while known is not None:
         for latest in range(known, known + FORWARD_STEPS):
             if not has_snapshot(root, latest + 1):
                 return latest
         # So far behind, a listing is cheaper; one that is itself late must not take us back.
         known = max([known + FORWARD_STEPS, *snapshot_ids(root)])
+    return None
 
 
 def find_earliest_id(root: TableRoot) -> int | None:
@@ -153,7 +152,7 @@ def latest_schema_id(root: TableRoot, known: int) -> int:
     return id
 
 
-def _first_that_is_there(root: TableRoot, ids: tuple[int, ...]) -> int | None:
+def _largest_that_is_there(root: TableRoot, ids: tuple[int, ...]) -> int | None:
     """The largest of the ids that has a snapshot, or None."""
     return next((id for id in sorted(set(ids), reverse=True) if id and has_snapshot(root, id)), None)
 

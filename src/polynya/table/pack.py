@@ -8,7 +8,7 @@ A commit merges when thresholds are passed; `repack` rewrites on demand and sort
 
 | way | when | what |
 |---|---|---|
-| full | manifests that are small or hold deletes reach the full threshold | all deletes vanish; big clean manifests stay |
+| full | manifests that are small or hold deletes reach the full threshold | deletes vanish; big clean manifests stay |
 | minor | groups of neighbours reach the target size, or a last group is long enough | group by group |
 | repack | asked for | everything, sorted by partition, bucket and level |
 """
