@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +68,11 @@ class DataFile:
 def files_of(table: pa.Table) -> list[DataFile]:
     """The files of a split, in order."""
     rows = zip(*(table[name].to_pylist() for name in DataFile.__dataclass_fields__), strict=True)
-    return [DataFile(*(tuple(value) if isinstance(value, list) else value for value in row)) for row in rows]
+    return [DataFile(*map(_frozen, row)) for row in rows]
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - one cell of an Arrow table
+    return tuple(value) if isinstance(value, list) else value
 
 
 def read_run(
@@ -133,7 +137,9 @@ def stored_fields(source: RowSource, file: DataFile) -> tuple[Field, ...]:
 
 def read_vector(source: RowSource, file: DataFile) -> Bitmap:
     """The positions of the file that are deleted."""
-    assert file.dv_file is not None and file.dv_offset is not None and file.dv_length is not None
+    assert file.dv_file is not None
+    assert file.dv_offset is not None
+    assert file.dv_length is not None
     storage, name = source.storage, layout.index_path(file.dv_file)
     if file.dv_external_path is not None:
         storage, name = _external(file.dv_external_path, source.schema)

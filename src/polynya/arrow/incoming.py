@@ -76,7 +76,7 @@ def _cast(array: pa.Array, wanted: pa.DataType, field: t.Field) -> pa.Array:
         return array
     if not _is_lossless(array.type, wanted):
         raise InvalidInputError(
-            f"column '{field.name}': expected {wanted}, found {array.type}, whose values may not fit; cast it before writing"
+            f"column '{field.name}': expected {wanted}, found {array.type}, whose values may not fit; cast the column"
         )
     try:
         return array.cast(wanted, safe=True)
@@ -108,8 +108,11 @@ def _is_text(type: pa.DataType) -> bool:
 
 def _is_bytes(type: pa.DataType) -> bool:
     kinds = pa.types
-    return kinds.is_binary(type) or kinds.is_large_binary(type) or kinds.is_fixed_size_binary(type) or (
-        kinds.is_binary_view(type)
+    return (
+        kinds.is_binary(type)
+        or kinds.is_large_binary(type)
+        or kinds.is_fixed_size_binary(type)
+        or (kinds.is_binary_view(type))
     )
 
 
@@ -122,4 +125,6 @@ def _check_length(array: pa.Array, field: t.Field) -> None:
         case _:
             return
     if longest > length:
-        raise InvalidInputError(f"column '{field.name}': expected at most {length} characters or bytes, found {longest}")
+        raise InvalidInputError(
+            f"column '{field.name}': expected at most {length} characters or bytes, found {longest}"
+        )

@@ -34,7 +34,7 @@ ADD_KINDS = pa.array([0, 2], pa.int8())  # +I and +U
 
 @dataclass(frozen=True)
 class Reader:
-    """How the rows of one plan are read: the columns in order, the filter, and the schemas that files were written with."""
+    """How the rows of one plan are read: the columns in order, the filter, the schemas of the files."""
 
     storage: Storage
     schema: Schema

@@ -1,6 +1,6 @@
 """Writing rows into data files: routed to their partition and bucket, one writer for each.
 
-A writer takes batches of the table's columns and ends with the manifest entries of the files it made; the caller commits
+A writer takes batches of the table's columns and ends with the manifest entries of its files; the caller commits
 them. Memory follows the batches and the rows that primary-key buckets collect, not the input: when too many buckets are
 open, or too much is collected, the ones used least recently are finished.
 """

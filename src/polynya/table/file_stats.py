@@ -5,6 +5,7 @@ in groups that share both. The filter is translated to the columns of the group'
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,15 @@ from polynya.model.types import Field
 from polynya.table.prune import ColumnStats, may_match
 
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What files have in common whose statistics are rows of one type."""
+
+    schema_id: int
+    value_stats_cols: list[str] | None
+    write_cols: list[str] | None
 
 
 def manifests_may_match(metas: pa.Table, predicate: Predicate, schema: Schema) -> Mask:
@@ -44,16 +54,16 @@ def values_may_match(files: pa.Table, predicate: Predicate, schema: Schema, sche
     for code, first in enumerate(firsts):
         rows = np.flatnonzero(codes == code)
         group = files.take(pa.array(rows)) if len(rows) < files.num_rows else files
-        file_schema = schema if first["schema_id"] == schema.id else schema_of(first["schema_id"])
-        written = _named(file_schema, first["write_cols"]) or file_schema.fields
+        file_schema = schema if first.schema_id == schema.id else schema_of(first.schema_id)
+        written = _named(file_schema, first.write_cols) or file_schema.fields
         local = evolve_predicate(predicate, schema.fields, written)
-        with_stats = written if first["value_stats_cols"] is None else _named(file_schema, first["value_stats_cols"])
+        with_stats = written if first.value_stats_cols is None else _named(file_schema, first.value_stats_cols)
         stats = _decode(group, "value_stats", with_stats or (), local)
         keep[rows] = may_match(local, stats, group["row_count"])
     return keep
 
 
-def _groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, object]]]:
+def _groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[_Group]]:
     """A code for each file, equal where schema and statistics columns are, and one example of each code."""
     parts = [
         files["schema_id"].cast(pa.string()),
@@ -62,8 +72,8 @@ def _groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, obje
     keys = pc.binary_join_element_wise(*(_flat(part) for part in parts), "\x00").dictionary_encode()
     codes = keys.indices.to_numpy()
     _, firsts = np.unique(codes, return_index=True)
-    examples = files.select(["schema_id", "value_stats_cols", "write_cols"]).take(pa.array(firsts)).to_pylist()
-    return codes, examples
+    examples = files.select(["schema_id", "value_stats_cols", "write_cols"]).take(pa.array(firsts))
+    return codes, [_Group(**row) for row in examples.to_pylist()]
 
 
 def _decode(table: pa.Table, prefix: str, fields: Sequence[Field], predicate: Predicate) -> Mapping[str, ColumnStats]:
@@ -90,11 +100,10 @@ def _element(lists: pa.ListArray, index: int, arity: int) -> pa.Array:
     return lists.values.take(pc.if_else(fits, starts, pa.scalar(None, pa.int64())))
 
 
-def _named(schema: Schema, names: object) -> tuple[Field, ...] | None:
+def _named(schema: Schema, names: list[str] | None) -> tuple[Field, ...] | None:
     """The columns of those names, those that the schema has; None for no names."""
     if names is None:
         return None
-    assert isinstance(names, list)
     system = {field.name: field for field in (ROW_ID, SEQUENCE_NUMBER)}
     return tuple(schema.find(name) or system[name] for name in names)
 

@@ -142,7 +142,8 @@ class Plan:
         yield f"table      {self.location}"
         yield f"reading    {what}, schema {self.schema.id}, columns {', '.join(self.columns)}"
         yield f"filter     {self.predicate if self.predicate is not None else 'none'}"
-        yield f"manifests  {pruned.manifest_count} in all, {pruned.manifests_skipped} skipped, {pruned.manifests_read} read"
+        read, skipped = pruned.manifests_read, pruned.manifests_skipped
+        yield f"manifests  {pruned.manifest_count} in all, {skipped} skipped, {read} read"
         yield f"entries    {pruned.entry_count} read, {pruned.live_file_count} live files"
         for reason, count in pruned.files_skipped.items():
             if count:

@@ -1,6 +1,6 @@
 """Cutting the files of a plan into splits, the units of reading.
 
-Files are taken bucket by bucket. A *section* is a set of files whose key ranges overlap one another and no file outside;
+Files are taken bucket by bucket. A *section* is a set of files whose key ranges overlap one another and none outside;
 a section must be merged as a whole. Files that need no merge are *raw*. Splits are bins of neighbouring sections (raw
 files count as sections of their own), filled in order up to a target weight, raw and merged ones apart.
 

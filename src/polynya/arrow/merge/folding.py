@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from polynya.arrow.merge.events import BASE, FORGOTTEN, FORGOTTEN_RETRACT, RETRACT, Events, last_of
-from polynya.arrow.merge.order import Bools, Groups, Ints
+from polynya.arrow.merge.order import Bools, Groups, Ints, to_array
 from polynya.model.schema import VALUE_KIND
 
 INSERT = 0
@@ -39,17 +39,19 @@ def merged(rows: pa.Table, groups: Groups, folded: Mapping[str, Folded], deleted
     """The result: single records as they are, folded columns where keys had several; other columns of the newest."""
     newest = groups.order[groups.ends - 1]
     several = np.flatnonzero(groups.several)
-    columns = []
-    for name in rows.column_names:
-        value = folded.get(name)
-        if name == VALUE_KIND.name:
-            value = pa.array(np.where(deleted, DELETE, INSERT).astype(np.int8))
-        positions, computed = newest, value
-        if isinstance(value, np.ndarray):
-            positions, computed = newest.copy(), None
+    kind = np.asarray(to_array(rows.column(VALUE_KIND.name)))[newest]
+    kind[several] = np.where(deleted, DELETE, INSERT)
+    columns: dict[str, pa.ChunkedArray] = {VALUE_KIND.name: pa.chunked_array([pa.array(kind)])}
+    for name, value in folded.items():
+        if not isinstance(value, np.ndarray):
+            columns[name] = take_column(rows.column(name), newest, several, value)
+        elif not np.array_equal(value, newest[several]):
+            positions = newest.copy()
             positions[several] = value
-        columns.append(take_column(rows.column(name), positions, several, computed))
-    return pa.Table.from_arrays(columns, schema=rows.schema)
+            columns[name] = take_column(rows.column(name), positions, several, None)
+    whole = take_rows(rows.select([name for name in rows.column_names if name not in columns]), newest)
+    columns |= dict(zip(whole.column_names, whole.columns, strict=True))
+    return pa.Table.from_arrays([columns[name] for name in rows.column_names], schema=rows.schema)
 
 
 def take_rows(rows: pa.Table, positions: Ints) -> pa.Table:

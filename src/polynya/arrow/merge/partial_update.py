@@ -170,8 +170,9 @@ def _events(found: _Records, takes_part: Bools, op: Ops) -> Events:
 
 def _sequence(rows: pa.Table, found: _Records, spec: MergeSpec) -> Folded:
     """The number of the newest record; ignored retracts do not count, and 0 stands where nothing counts."""
-    counts = ~found.retract if spec.ignore_delete else np.ones(len(found.row), bool)
-    newest = last_of(found.group, found.group_count, counts)
+    if not spec.ignore_delete:
+        return found.row[last_of(found.group, found.group_count, np.ones(len(found.row), bool))]
+    newest = last_of(found.group, found.group_count, ~found.retract)
     numbers = np.asarray(to_array(rows.column(SEQUENCE_NUMBER.name)))
     return pa.array(np.where(newest < 0, 0, numbers[found.row[newest]]) if len(newest) else newest)
 

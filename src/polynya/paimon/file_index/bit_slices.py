@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from polynya.codec.bitmap import from_rows
 from polynya.codec.int128 import I64
 
 
@@ -47,6 +48,5 @@ class BitSlices:
 
 def slice_bits(rows: npt.NDArray[np.integer], numbers: I64, slice_count: int) -> BitSlices:
     """The slices of numbers, none of them negative, given with their rows."""
-    ids = rows.astype(np.uint32)
-    slices = [BitMap(ids[(numbers >> np.int64(bit)) & 1 == 1]) for bit in range(slice_count)]
-    return BitSlices(BitMap(ids), slices)
+    slices = [from_rows(rows[numbers >> np.int64(bit) & 1 == 1]) for bit in range(slice_count)]
+    return BitSlices(from_rows(rows), slices)

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from polynya.codec.bitmap import decode32, encode32, size32
+from polynya.codec.bitmap import decode32, encode32, from_rows, size32
 from polynya.codec.int128 import I64
 from polynya.errors import CorruptFileError, InvalidInputError
 from polynya.model import types as t
@@ -84,7 +84,7 @@ class Writer:
         """The body."""
         keys, codes = self._rows.finish()
         nulls = np.flatnonzero(codes < 0)
-        null_bitmap = encode32(BitMap(nulls.astype(np.uint32)))
+        null_bitmap = encode32(from_rows(nulls))
         bitmaps, offsets, lengths = _place(keys, codes, self._form, len(null_bitmap) if len(nulls) > 1 else 0)
         head = bytes([self._version]) + _int32(len(codes)) + _int32(len(keys)) + bytes([len(nulls) > 0])
         if len(nulls):

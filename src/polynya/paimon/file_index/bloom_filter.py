@@ -34,6 +34,7 @@ _ITEMS, _FPP = 1_000_000, 0.1
 _BITS_MAX = 2**31 - 1
 _HASHES_MAX = 1100  # the smallest double as false positive rate asks for 1082
 _BLOCK_ROWS = 1 << 16
+_FLAGS_MAX = 1 << 27  # bits; a byte for each is four times as fast, and for more than these too large
 
 
 def accepts(type: t.DataType) -> bool:
@@ -48,7 +49,8 @@ class Writer:
         self._type = type
         self._form = _form(type)
         self._bit_count, self._hash_count = _sizes(settings)
-        self._octets = np.zeros(self._bit_count // 8, dtype=np.uint8)
+        self._has_flags = self._bit_count <= _FLAGS_MAX
+        self._marks = np.zeros(self._bit_count // (1 if self._has_flags else 8), dtype=np.uint8)
 
     def add(self, array: pa.Array) -> None:
         """Add the values of the next rows."""
@@ -59,13 +61,15 @@ class Writer:
                 self._set(_bits(hashes[start : start + _BLOCK_ROWS], place, self._bit_count))
 
     def _set(self, bits: npt.NDArray[np.int32]) -> None:
-        for bit in range(8):  # one value for all: a byte named twice is written twice the same
-            own = bits[bits & 7 == bit] >> 3
-            self._octets[own] |= np.uint8(1 << bit)
+        if self._has_flags:
+            self._marks[bits] = 1
+        else:
+            np.bitwise_or.at(self._marks, bits >> 3, np.left_shift(1, bits & 7).astype(np.uint8))
 
     def finish(self) -> bytes:
         """The body."""
-        return struct.pack(">i", self._hash_count) + self._octets.tobytes()
+        octets = np.packbits(self._marks, bitorder="little") if self._has_flags else self._marks
+        return struct.pack(">i", self._hash_count) + octets.tobytes()
 
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:

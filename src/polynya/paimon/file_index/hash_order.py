@@ -1,8 +1,8 @@
 """The order in which a Java HashMap gives its keys, which decides where bitmaps stand.
 
 A map of n keys has 16 bins, doubled until n is at most three quarters of them. A key goes to the bin of its hash; bins
-follow each other, and keys of one bin keep the order in which they came. (Java turns bins of eight keys and more into
-trees, which may change that order; readers do not depend on it.)
+follow each other, and in a bin the key that came last stands first, as computeIfAbsent puts it there. (Java turns bins
+of eight keys and more into trees, which may change that order; readers do not depend on it.)
 """
 
 import struct
@@ -43,7 +43,7 @@ def _order(hashes: U32) -> npt.NDArray[np.intp]:
     while len(hashes) > bins * 3 // 4:
         bins *= 2
     spread = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(bins - 1)
-    return np.argsort(spread, kind="stable")
+    return len(hashes) - 1 - np.argsort(spread[::-1], kind="stable")
 
 
 def _text_hashes(octets: npt.NDArray[np.uint8], offsets: I64) -> U32:

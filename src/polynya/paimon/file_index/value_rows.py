@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyroaring import BitMap
 
-from polynya.codec.bitmap import encode32
+from polynya.codec.bitmap import encode32, from_rows
 from polynya.codec.int128 import I64
 
 I32 = npt.NDArray[np.int32]
@@ -51,10 +50,7 @@ def encode_groups(rows: npt.NDArray[np.integer], counts: I64) -> pa.LargeBinaryA
     kept = is_plain[group]
     lists = _encode_lists(rows[kept], counts[is_plain])
     ends = np.cumsum(counts)
-    others = [
-        encode32(BitMap(rows[ends[at] - counts[at] : ends[at]].astype(np.uint32)))
-        for at in np.flatnonzero(~is_plain).tolist()
-    ]
+    others = [encode32(from_rows(rows[ends[at] - counts[at] : ends[at]])) for at in np.flatnonzero(~is_plain).tolist()]
     places = np.empty(len(counts), dtype=np.int64)
     places[np.concatenate([np.flatnonzero(is_plain), np.flatnonzero(~is_plain)])] = np.arange(len(counts))
     return pa.concat_arrays([lists, pa.array(others, pa.large_binary())]).take(pa.array(places))
