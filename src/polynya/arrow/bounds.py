@@ -49,7 +49,7 @@ def _plain(scalar: pa.Scalar) -> Value:
     type = scalar.type
     if pa.types.is_temporal(type):
         return int(scalar.value)
-    return scalar.as_py()  # type: ignore[no-any-return]
+    return scalar.as_py()
 
 
 def _order(value: Value) -> tuple[bool, bool, Value] | Value:

@@ -1,89 +1,134 @@
-"""Reading Avro data files: DataFusion decodes them straight into Arrow, and `conform` mends what Avro cannot say.
+"""Reading Avro data files, a few blocks at a time.
 
-Paimon names its logical types the other way round (TIMESTAMP is `timestamp-millis`, the one with a local time zone is
-`local-timestamp-millis`) and stores a MAP whose key is no string as an array of records; the schema decides, not the
-file. DataFusion reads from a path, so a blob without one is copied to a temporary file first.
+`codec.avro` gives what the bytes hold: a timestamp is a long, a decimal is bytes, and a MAP whose key is no text is an
+array of records. What they mean is told by the schema of the table, not by the logical types in the file: Paimon names
+those the other way round (TIMESTAMP is `timestamp-millis`, the one with a local time zone `local-timestamp-millis`).
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Context, Decimal
+from functools import partial
 
 import pyarrow as pa
-from datafusion import SessionConfig, SessionContext
 
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.protocol import PositionedBatch
-from polynya.codec.avro_container import AvroSource, decode_container
-from polynya.errors import CorruptFileError, NotFoundError
+from polynya.codec.avro import AvroSource, Block, Column, Container, decode_container
+from polynya.codec.avro_columns import Chunk, decode_by_column, decode_by_record
+from polynya.codec.avro_schema import parse_schema
+from polynya.errors import CorruptFileError
 from polynya.model import types as t
-from polynya.model.arrow_types import to_arrow_type
+from polynya.model.arrow_types import timestamp_unit, to_arrow_type
 from polynya.storage.protocol import Storage
 
-_COPY_BYTES = 1024 * 1024
+_FEW_ROWS = 500
+_EXACT = Context(prec=80)
 
 
 def read(storage: Storage, name: str, *, columns: tuple[t.Field, ...], batch_rows: int) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file."""
+    plain = [Column(field.name, (field.name,), _plain_type(field.type), required=False) for field in columns]
     first_row = 0
-    with _local_path(storage, name) as path:
-        expected = _count(path, name)
-        for batch in _decode(path, name, batch_rows):
-            arrays = [_column(batch, field, name) for field in columns]
-            yield PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))
-            first_row += batch.num_rows
-    if first_row != expected:
-        raise CorruptFileError(f"data file '{name}': expected {expected} rows, as its blocks say, found {first_row}")
+    with _container(storage, name) as container:
+        decode = decode_by_record if container.record_count <= _FEW_ROWS else decode_by_column
+        for chunk in _chunks(container, batch_rows):
+            batch = decode(chunk, plain)
+            arrays = [_column(array, field, name) for array, field in zip(batch.columns, columns, strict=True)]
+            row_count = sum(block.count for _, block in chunk.parts)
+            yield PositionedBatch(first_row, make_batch(arrays, columns, row_count))
+            first_row += row_count
 
 
 def row_count(storage: Storage, name: str) -> int:
     """The number of rows, which is the sum over the blocks of the file."""
-    with _local_path(storage, name) as path:
-        return _count(path, name)
+    with _container(storage, name) as container:
+        return container.record_count
 
 
 @contextmanager
-def _local_path(storage: Storage, name: str) -> Iterator[str]:
+def _container(storage: Storage, name: str) -> Iterator[Container]:
+    """The blocks of the file, which stay where they are: mapped from a local disk, else in memory."""
     path = storage.local_path(name)
-    if path is not None:
-        yield path
-        return
-    with tempfile.NamedTemporaryFile(prefix="polynya-", suffix=".avro") as copy:
-        with open_blob(storage, name) as source:
-            shutil.copyfileobj(source, copy, _COPY_BYTES)
-        copy.flush()
-        yield copy.name
+    with open_blob(storage, name) if path is None else _mapped(storage, name, path) as source:
+        data = memoryview(source.read_buffer()).cast("B")
+        yield decode_container(AvroSource(name, data=data))
 
 
-def _count(path: str, name: str) -> int:
+def _mapped(storage: Storage, name: str, path: str) -> pa.NativeFile:
     try:
-        with pa.memory_map(path) as source:
-            data = memoryview(source.read_buffer()).cast("B")
-            return decode_container(AvroSource(name, data=data)).record_count
-    except FileNotFoundError as error:
-        raise NotFoundError(f"data file '{name}' does not exist") from error
+        return pa.memory_map(path)
+    except FileNotFoundError:
+        return open_blob(storage, name)  # which says so in its own words
 
 
-def _decode(path: str, name: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    config = SessionConfig().with_batch_size(batch_rows).with_target_partitions(1)
+def _chunks(container: Container, batch_rows: int) -> Iterator[Chunk]:
+    """Neighbouring blocks of together at most `batch_rows` rows, or single larger ones."""
+    schema = parse_schema(container.schema_text, container.name)
+    run: list[tuple[Container, Block]] = []
+    rows = 0
+    for block in container.blocks:
+        if run and rows + block.count > batch_rows:
+            yield Chunk(schema, tuple(run))
+            run, rows = [], 0
+        run.append((container, block))
+        rows += block.count
+    if run:
+        yield Chunk(schema, tuple(run))
+
+
+def _column(array: pa.Array, field: t.Field, name: str) -> pa.Array:
+    column = f"data file '{name}', column '{field.name}'"
+    return conform(array, field.type, column, partial(_meaning, column=column))
+
+
+def _plain_type(type: t.DataType) -> pa.DataType:
+    """What Avro holds of the type."""
+    match type:
+        case t.Row(fields=fields):
+            return pa.struct([(field.name, _plain_type(field.type)) for field in fields])
+        case t.Array(element=element) | t.Vector(element=element):
+            return pa.list_(_plain_type(element))
+        case t.Multiset(element=element):
+            return _plain_map(element, t.Int())
+        case t.Map(key=key, value=value):
+            return _plain_map(key, value)
+        case t.Decimal():
+            return pa.binary()
+        case t.TinyInt() | t.SmallInt() | t.Date() | t.Time():
+            return pa.int32()
+        case t.Timestamp() | t.LocalTimestamp():
+            return pa.int64()
+        case _:
+            return to_arrow_type(type)
+
+
+def _plain_map(key: t.DataType, value: t.DataType) -> pa.DataType:
+    if isinstance(key, (t.Char, t.VarChar)):
+        return pa.map_(pa.string(), _plain_type(value))
+    return pa.list_(pa.struct([("key", _plain_type(key)), ("value", _plain_type(value))]))
+
+
+def _meaning(array: pa.Array, type: t.DataType, column: str) -> pa.Array:
+    match type:
+        case t.Timestamp(precision=precision) | t.LocalTimestamp(precision=precision):
+            return array.view(pa.timestamp(timestamp_unit(precision)))
+        case t.Date():
+            return array.view(pa.date32())
+        case t.Decimal():
+            return _decimals(array, type, column)
+        case _:
+            return array
+
+
+def _decimals(array: pa.Array, type: t.Decimal, column: str) -> pa.Array:
+    """Big-endian two's complement to decimals, once per distinct value."""
+    encoded = array.dictionary_encode()
+    numbers = (int.from_bytes(value, "big", signed=True) for value in encoded.dictionary.to_pylist())
     try:
-        suffix = os.path.splitext(path)[1]
-        frame = SessionContext(config).read_avro(path, file_extension=suffix)
-        for batch in frame.execute_stream():
-            yield batch.to_pyarrow()
-    except Exception as error:
-        # the library raises nothing narrower than Exception itself; anything else is not its word on the file
-        if type(error) is not Exception:
-            raise
-        raise CorruptFileError(f"data file '{name}': expected an Avro file, found: {error}") from error
-
-
-def _column(batch: pa.RecordBatch, field: t.Field, name: str) -> pa.Array:
-    index = batch.schema.get_field_index(field.name)
-    if index < 0:
-        return pa.nulls(batch.num_rows, to_arrow_type(field.type))
-    return conform(batch.column(index), field.type, f"data file '{name}', column '{field.name}'")
+        values = [Decimal(number).scaleb(-type.scale, _EXACT) for number in numbers]
+        return pa.array(values, to_arrow_type(type)).take(encoded.indices)
+    except (pa.ArrowInvalid, ArithmeticError) as error:
+        raise CorruptFileError(f"{column}: expected {to_arrow_type(type)}, found more digits: {error}") from error

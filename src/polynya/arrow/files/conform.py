@@ -20,7 +20,7 @@ _BYTES = (t.Binary, t.VarBinary, t.Blob, t.Geometry, t.Geography)
 
 
 Leaf = Callable[[pa.Array, t.DataType], pa.Array]
-"""What a format still has to do to the values of a simple type once their Arrow type is right."""
+"""What a format has to do to the values of a simple type before their Arrow type is looked at."""
 
 
 def conform(array: pa.Array, type: t.DataType, column: str, leaf: Leaf | None = None) -> pa.Array:
@@ -44,8 +44,7 @@ def conform(array: pa.Array, type: t.DataType, column: str, leaf: Leaf | None = 
         case t.Multiset(element=element):
             return _map(array, (element, t.Int(nullable=False)), target, column, leaf)
         case _:
-            value = _leaf(array, type, target, column)
-            return value if leaf is None else leaf(value, type)
+            return _leaf(array if leaf is None else leaf(array, type), type, target, column)
 
 
 def _mismatch(array: pa.Array, expected: object, column: str) -> CorruptFileError:
