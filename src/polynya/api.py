@@ -7,11 +7,11 @@ an old view is fine, it commits onto the latest snapshot.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
-from polynya.arrow import ingest, read
+from polynya.arrow import files, ingest, read
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
 from polynya.errors import InvalidInputError, NotFoundError
@@ -24,7 +24,8 @@ from polynya.paimon import layout, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.storage import open_storage
 from polynya.storage.protocol import Storage
-from polynya.table import catalog, commit, history, scan
+from polynya.table import catalog, check, commit, history, scan
+from polynya.table.check import Report
 from polynya.table.commit import Author, Commit, Target
 from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
@@ -234,6 +235,11 @@ class Table:
         target = Target(table.root, table.schema)
         return commit.compact_manifests(target, commit.new_author(target))
 
+    def check(self, deep: bool = False) -> Report:
+        """Whether the table is sound: all files there, all counts right; `deep` opens every data file of the view."""
+        count_rows = partial(_count_rows, self.root.storage) if deep else None
+        return check.check(self.root, self.schema, self.snapshot, count_rows)
+
     def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
         if columns is None:
             return self.schema.names
@@ -285,6 +291,10 @@ class Scan:
         ids = plan.files["schema_id"].unique().to_pylist()
         schemas = {id: self.table._schema_of(id) for id in ids}
         return read.reader_of(plan, self.table.root.storage, schemas, budget_bytes)
+
+
+def _count_rows(storage: Storage, name: str) -> int:
+    return files.row_count(storage, name, format=layout.format_of(name))
 
 
 def parse_predicate(where: str | Predicate | None) -> Predicate:

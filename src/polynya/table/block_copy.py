@@ -60,7 +60,7 @@ def _kept(found: pa.Table, deleted: pa.Table, *, keeps_deletes: bool) -> Mask:
     is_delete: Mask = np.asarray(pc.equal(found["kind"], entries.DELETE))
     if not deleted.num_rows:
         return ~is_delete
-    keep = ~is_delete & ~np.asarray(entries.is_same(found, deleted))
+    keep: Mask = ~is_delete & ~np.asarray(entries.is_same(found, deleted))
     if keeps_deletes:
         lone = found.filter(pa.array(is_delete))
         has_add = np.asarray(entries.is_same(lone, found.filter(pa.array(~is_delete))))
