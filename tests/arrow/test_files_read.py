@@ -1,6 +1,7 @@
 """Data files that Java wrote give the rows Java reads; damaged and strange ones give an error that names them."""
 
 import io
+import random
 from decimal import Decimal
 
 import pyarrow as pa
@@ -181,6 +182,20 @@ def test_a_truncated_file_is_an_error_that_names_it(table):
     for size in range(0, len(data) - 1, max(1, len(data) // 20)):
         with pytest.raises(CorruptFileError, match=rf"{short}"):
             read_bytes(data[:size], short, schemas(table)[0].fields)
+
+
+@pytest.mark.parametrize("table", ["types_append", "types_append_avro", "types_append_orc"])
+def test_flipped_bits_give_rows_or_an_error_that_names_the_file(table):
+    name = data_files(table)[0]
+    data = (golden_table(table) / name).read_bytes()
+    flips = random.Random(table)
+    for _ in range(60):
+        damaged = bytearray(data)
+        damaged[flips.randrange(len(data))] ^= 1 << flips.randrange(8)
+        try:
+            read_bytes(bytes(damaged), f"flip.{files.format_of(name)}", schemas(table)[0].fields)
+        except (CorruptFileError, UnsupportedError) as error:
+            assert "flip" in str(error)
 
 
 @pytest.mark.parametrize("format", files.FORMATS)

@@ -10,7 +10,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from polynya.errors import NotFoundError
+from polynya.errors import NotFoundError, StorageError
 from polynya.storage.protocol import Storage
 
 WINDOW_BYTES = 64 * 1024
@@ -25,6 +25,8 @@ def open_blob(storage: Storage, name: str) -> pa.NativeFile:
         return pa.OSFile(path)
     except FileNotFoundError as error:
         raise NotFoundError(f"data file '{name}' does not exist in {storage.location}") from error
+    except OSError as error:
+        raise StorageError(f"data file '{name}' in {storage.location} cannot be opened: {error}") from error
 
 
 class RangeFile(io.RawIOBase):

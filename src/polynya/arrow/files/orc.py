@@ -20,12 +20,13 @@ from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.conform import conform
+from polynya.arrow.files.damage import naming_damage
 from polynya.arrow.files.ids import ORC_ID, schema_with_ids
 from polynya.arrow.files.options import parse_bytes, refuse_others
 from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
 from polynya.arrow.files.sink import CountingSink
-from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.storage.protocol import Storage
@@ -47,28 +48,22 @@ def read(
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order, stripe by stripe; CorruptFileError names the file."""
     zone = _legacy_zone(options)
-    try:
-        with open_blob(storage, name) as source:
-            file = orc.ORCFile(source)
-            first_row = 0
-            for stripe in range(file.nstripes):
-                whole = _read_stripe(storage, name, file, stripe, columns)
-                for start in range(0, whole.num_rows, batch_rows):
-                    part = whole.slice(start, batch_rows)
-                    arrays = [_column(part, field, name, zone) for field in columns]
-                    yield PositionedBatch(first_row, make_batch(arrays, columns, part.num_rows))
-                    first_row += part.num_rows
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error
+    with naming_damage(name, "ORC"), open_blob(storage, name) as source:
+        file = orc.ORCFile(source)
+        first_row = 0
+        for stripe in range(file.nstripes):
+            whole = _read_stripe(storage, name, file, stripe, columns)
+            for start in range(0, whole.num_rows, batch_rows):
+                part = whole.slice(start, batch_rows)
+                arrays = [_column(part, field, name, zone) for field in columns]
+                yield PositionedBatch(first_row, make_batch(arrays, columns, part.num_rows))
+                first_row += part.num_rows
 
 
 def row_count(storage: Storage, name: str) -> int:
     """The number of rows the footer tells."""
-    try:
-        with open_blob(storage, name) as source:
-            return int(orc.ORCFile(source).nrows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptFileError(f"data file '{name}': expected an ORC file, found: {error}") from error
+    with naming_damage(name, "ORC"), open_blob(storage, name) as source:
+        return int(orc.ORCFile(source).nrows)
 
 
 def _read_stripe(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from polynya.arrow.blob_file import open_blob
-from polynya.errors import UnsupportedError
+from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.storage.protocol import Storage
 
 pyorc: Any = import_module("pyorc") if find_spec("pyorc") else None
@@ -24,12 +24,15 @@ def read_timestamps(storage: Storage, name: str, stripe: int, units: dict[str, s
         raise UnsupportedError(
             f"data file '{name}': timestamps of {', '.join(units)} outside the years 1677 to 2262; install pyorc"
         )
+    kinds = (pyorc.TypeKind.TIMESTAMP, pyorc.TypeKind.TIMESTAMP_INSTANT)
     with open_blob(storage, name) as source:
-        kinds = (pyorc.TypeKind.TIMESTAMP, pyorc.TypeKind.TIMESTAMP_INSTANT)
-        reader = pyorc.Reader(source, column_names=list(units), converters=dict.fromkeys(kinds, _pair_converter()))
-        order = [column for column in reader.schema.fields if column in units]
-        pairs = zip(order, zip(*reader.read_stripe(stripe), strict=True), strict=True)
-        return {column: _array(values, units[column], column, name) for column, values in pairs}
+        try:
+            reader = pyorc.Reader(source, column_names=list(units), converters=dict.fromkeys(kinds, _pair_converter()))
+            order = [column for column in reader.schema.fields if column in units]
+            columns = list(zip(*reader.read_stripe(stripe), strict=True))
+        except (pyorc.errors.ParseError, TypeError, ValueError) as error:  # it gives None for a row it cannot read
+            raise CorruptFileError(f"data file '{name}': expected a whole ORC file, found: {error}") from error
+    return {column: _array(pairs, units[column], column, name) for column, pairs in zip(order, columns, strict=True)}
 
 
 def _pair_converter() -> type:

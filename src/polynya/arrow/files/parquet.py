@@ -5,7 +5,8 @@ A predicate drops whole row groups by their statistics; rows of the rest keep th
 
 INT96 (TIMESTAMP of 7 to 9 digits) holds a day and nanoseconds of that day, and Paimon stores times before 1970 with
 negative nanoseconds. Arrow adds both in 64 bits as unsigned numbers: in nanoseconds the sum comes out right, unless it
-left the years 1677 to 2262. So such columns are read twice, in nanoseconds and in seconds, and the two must agree.
+left the years 1677 to 2262. So such columns are read twice, in nanoseconds and in seconds, and the two must agree. The
+two readings cannot tell the years 2262 to 2554 from negative nanoseconds 584 years earlier; the earlier one is taken.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +21,9 @@ import pyarrow.parquet as pq
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
+from polynya.arrow.files.damage import naming_damage
 from polynya.arrow.files.protocol import PositionedBatch
-from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.storage.protocol import Storage
@@ -46,23 +48,17 @@ def read(
     batch_rows: int,
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file."""
-    try:
-        with open_blob(storage, name) as source:
-            file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
-            chosen = _row_groups(file, source, file_fields, predicate)
-            for first_row, row_groups in _spans(file.metadata, chosen):
-                yield from _read_span(_File(file, source, name), columns, first_row, row_groups, batch_rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptFileError(f"data file '{name}': expected a Parquet file, found: {error}") from error
+    with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
+        file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
+        chosen = _row_groups(file, source, file_fields, predicate)
+        for first_row, row_groups in _spans(file.metadata, chosen):
+            yield from _read_span(_File(file, source, name), columns, first_row, row_groups, batch_rows)
 
 
 def row_count(storage: Storage, name: str) -> int:
     """The number of rows the footer tells."""
-    try:
-        with open_blob(storage, name) as source:
-            return int(pq.ParquetFile(source).metadata.num_rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptFileError(f"data file '{name}': expected a Parquet file, found: {error}") from error
+    with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
+        return int(pq.ParquetFile(source).metadata.num_rows)
 
 
 def _row_groups(
