@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import polynya
-from golden_data import golden_expected, golden_names, golden_root, golden_table
+from golden_data import OTHER_ZONE, REFUSED, golden_expected, golden_root, golden_table, readable_names
 from polynya.codec.avro import AvroSource
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER
 from polynya.paimon import layout, manifest, manifest_list, snapshot
@@ -18,20 +18,8 @@ from rows import render_rows, rows_digest, sorted_rows
 
 SYSTEM = {ROW_ID.name: ROW_ID, SEQUENCE_NUMBER.name: SEQUENCE_NUMBER}
 
-REFUSED = {
-    "agg_sketch": "column 'r64': aggregate function 'rbm64' is not supported",
-    "blob_type": "column 'b' .* BLOB columns are not supported",
-    "fmt_csv": "format 'csv' is not read",
-    "fmt_json": "format 'json' is not read",
-    "fmt_row": "format 'row' is not read",
-    "fmt_text": "format 'text' is not read",
-    "pk_blob": "column 'chunk': BLOB columns are not supported",
-    "variant_shredded": "column 'v': a shredded VARIANT",
-}
-OTHER_ZONE = {"tz_kolkata_orc", "tz_kolkata_part_new"}  # what they mean depends on the zone of the process
-ELSEWHERE = {"external_paths"}  # its files are found by absolute paths
 UNORDERED = {"agg_all", "agg_nested", "agg_retract"}  # columns whose element order is Java's hash order
-READABLE = sorted(set(golden_names()) - set(REFUSED) - OTHER_ZONE - ELSEWHERE)
+READABLE = readable_names()
 
 
 def read(table):
