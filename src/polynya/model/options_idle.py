@@ -36,12 +36,7 @@ write-buffer-spill.max-disk-size | size | 9223372036854775807 bytes | disk of sp
 write-buffer-for-append | boolean | false | append tables buffer too
 write-max-writers-to-spill | integer | 10 | writers at which spilling starts
 local-merge-buffer-size | size |  | memory to merge before the shuffle
-compaction.force-up-level-0 | boolean | false | always include level 0
-compaction.force-rewrite-all-files | boolean | false | rewrite every file
 compaction.skip-expired-partitions | boolean | false | leave old partitions alone
-compaction.offpeak.start.hour | integer | -1 | start of quiet hours
-compaction.offpeak.end.hour | integer | -1 | end of quiet hours
-compaction.offpeak-ratio | integer | 0 | size ratio in quiet hours
 sort-compaction.range-strategy | choice SIZE QUANTITY | SIZE | ranges by size or by count
 sort-compaction.local-sample.magnification | integer | 1000 | sample per task
 zorder.var-length-contribution | integer | 8 | bytes of a text in a z-order
@@ -98,7 +93,6 @@ variant.shredding.adaptive.maxInferBufferRow | integer | 256 | rows looked at la
 variant.shredding.adaptive.retentionRatio | real | 0.05 | how long a field is kept
 changelog-producer.row-deduplicate | boolean | false | no changelog where nothing changed
 changelog-producer.row-deduplicate-ignore-fields | names |  | columns that do not count as a change
-record-level.time-field | text |  | column that tells the age
 lookup-wait < changelog-producer.lookup-wait | boolean | true | commits wait for lookup
 lookup-compact | choice RADICAL GENTLE | RADICAL | how eagerly lookup compacts
 lookup-compact.max-interval | integer |  | longest pause of lookup compaction

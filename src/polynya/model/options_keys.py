@@ -87,13 +87,8 @@ DELETE_FORCE_PRODUCE_CHANGELOG = boolean(
     "SQL deletes write a changelog",
     "changelogs are not written",
 )
-RECORD_LEVEL_EXPIRE_TIME = duration(
-    "record-level.expire-time",
-    None,
-    REFUSED_ON_WRITE,
-    "age at which compaction drops rows",
-    "compaction keeps every live row",
-)
+RECORD_LEVEL_EXPIRE_TIME = duration("record-level.expire-time", None, HONOURED, "age at which compaction drops rows")
+RECORD_LEVEL_TIME_FIELD = text("record-level.time-field", None, HONOURED, "column that tells the age")
 FORCE_LOOKUP = boolean(
     "force-lookup", False, REFUSED_ON_WRITE, "compaction looks older rows up", "compaction does not look rows up"
 )
@@ -151,6 +146,13 @@ COMPACTION_DELETE_RATIO_THRESHOLD = real(
     "compaction.delete-ratio-threshold", 0.2, HONOURED, "share of deleted rows at which a file is rewritten"
 )
 COMPACTION_FILE_NUM_LIMIT = integer("compaction.file-num-limit", 100000, HONOURED, "most files of one compaction")
+COMPACTION_FORCE_UP_LEVEL_0 = boolean("compaction.force-up-level-0", False, HONOURED, "always include level 0")
+COMPACTION_FORCE_REWRITE_ALL_FILES = boolean(
+    "compaction.force-rewrite-all-files", False, HONOURED, "a full compaction rewrites every file"
+)
+COMPACTION_OFFPEAK_START_HOUR = integer("compaction.offpeak.start.hour", -1, HONOURED, "start of quiet hours")
+COMPACTION_OFFPEAK_END_HOUR = integer("compaction.offpeak.end.hour", -1, HONOURED, "end of quiet hours")
+COMPACTION_OFFPEAK_RATIO = integer("compaction.offpeak-ratio", 0, HONOURED, "added to the size ratio in quiet hours")
 CLUSTERING_INCREMENTAL = boolean(
     "clustering.incremental",
     False,
