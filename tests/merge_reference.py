@@ -315,7 +315,8 @@ class _Product(_Number):
         if acc is None or value is None:
             return acc
         if isinstance(value, float):
-            return self.fit(float(np.float64(acc) / np.float64(value)))
+            with np.errstate(all="ignore"):
+                return self.fit(float(np.float64(acc) / np.float64(value)))
         if value == 0:
             raise Overflow
         if isinstance(value, int):

@@ -317,6 +317,21 @@ def test_keys_are_in_the_order_of_paimon(name):
         assert merge(rows, MergeSpec(key)).column("_SEQUENCE_NUMBER").to_pylist() == order
 
 
+@given(st.lists(st.text("ab\0\uffff", max_size=9), unique=True, max_size=20), st.text("ab", max_size=9))
+@QUICK
+def test_text_keys_are_in_byte_order_whatever_they_share(tails, prefix):
+    texts = [prefix + tail for tail in tails]
+    rows = pa.table(
+        {
+            "_SEQUENCE_NUMBER": pa.array(range(len(texts)), pa.int64()),
+            "_VALUE_KIND": pa.array([0] * len(texts), pa.int8()),
+            "k": pa.array(texts, pa.string()),
+        }
+    )
+    merged = merge(rows.slice(1), MergeSpec(("k",)))
+    assert merged.column("k").to_pylist() == sorted(texts[1:], key=str.encode)
+
+
 def test_wide_composite_keys_are_packed_without_loss():
     values = [(2**62, "a", -(2**62)), (2**62, "a", 2**62), (-(2**62), "b", 0), (2**62, "", 5)]
     rows = pa.table(

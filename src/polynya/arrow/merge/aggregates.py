@@ -138,26 +138,23 @@ def _first_with_late(column: pa.ChunkedArray, events: Events, *, nulls: bool) ->
     result = np.full(events.group_count, -1, np.int64)
     started = np.zeros(events.group_count, bool)
     for row, group, op, has_value in zip(events.row, events.group, events.op, valid, strict=True):
-        starts = not started[group]
-        match op:
-            case 0:  # BASE
-                result[group] = row
-            case 2:  # REVERSED: the value so far is offered to the record's
-                offered = nulls or (result[group] >= 0 and valid_row(column, result[group]))
-                if not (starts and offered):
-                    result[group] = row
-                started[group] |= offered
-            case _:
-                offered = nulls or has_value
-                if starts and offered and op == ADD:
-                    result[group] = row
-                started[group] |= offered
+        if op == BASE:
+            result[group] = row
+            continue
+        if op == REVERSED:  # the value so far is offered to the record's
+            offered = nulls or _has_value(column, result[group])
+            takes = started[group] or not offered
+        else:
+            offered = nulls or has_value
+            takes = offered and not started[group] and op == ADD
+        if takes:
+            result[group] = row
+        started[group] |= offered
     return result
 
 
-def valid_row(column: pa.ChunkedArray, row: int) -> bool:
-    """Whether the column has a value there."""
-    return bool(column[int(row)].is_valid)
+def _has_value(column: pa.ChunkedArray, row: int) -> bool:
+    return row >= 0 and bool(column[int(row)].is_valid)
 
 
 def _extreme(column: pa.ChunkedArray, events: Events, *, largest: bool) -> Ints:

@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _MAX_CODE = 2**63 - 1
+_SHORT_BYTES = 7  # with their length they fit a code
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def _single(column: pa.ChunkedArray | pa.Array, descending: bool) -> tuple[Ints,
     """Codes of one column, and how many codes there can be from the lowest to the highest."""
     values = comparable(to_array(column))
     if not pa.types.is_integer(values.type):
-        values = _ranks(values)
+        short = _short_codes(values)
+        values = _ranks(values) if short is None else short
     has_nulls = values.null_count > 0
     numbers = np.asarray(values.fill_null(0) if has_nulls else values).astype(np.int64, copy=False)
     if not has_nulls and not descending:
@@ -120,6 +122,31 @@ def _single(column: pa.ChunkedArray | pa.Array, descending: bool) -> tuple[Ints,
     if has_nulls:
         numbers = np.where(np.asarray(values.is_null()), 0, numbers)
     return numbers, _span(numbers)
+
+
+def _short_codes(values: pa.Array) -> pa.Array | None:
+    """Codes of bytes that differ in a short tail only, like padded numbers: the tail itself, then its length."""
+    if not pa.types.is_binary(values.type) or len(values) == values.null_count:
+        return None
+    extremes = pc.min_max(values)
+    prefix = _shared_bytes(extremes["min"].as_py(), extremes["max"].as_py())
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    sizes = np.maximum(np.diff(offsets).astype(np.int64) - prefix, 0)
+    if sizes.max() > _SHORT_BYTES or values.buffers()[2] is None:
+        return None
+    data = np.frombuffer(values.buffers()[2], np.uint8)
+    code = np.zeros(len(values), np.int64)
+    for place in range(int(sizes.max())):
+        position = np.minimum(offsets[:-1] + (prefix + place), len(data) - 1)
+        code = (code << 8) | np.where(place < sizes, data[position], 0)
+    code = code * (_SHORT_BYTES + 1) + sizes
+    return pa.array(code, mask=np.asarray(values.is_null()) if values.null_count else None)
+
+
+def _shared_bytes(low: bytes, high: bytes) -> int:
+    return next(
+        (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high))
+    )
 
 
 def _ranks(values: pa.Array) -> pa.Array:

@@ -6,7 +6,7 @@ only aggregates. Whether a record is older is a running maximum over the ranks o
 looked at on its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -76,9 +76,8 @@ def _records(rows: pa.Table, groups: Groups, spec: MergeSpec) -> _Records:
             "merge-engine 'partial-update' does not take -U and -D records; set 'ignore-delete', "
             "'partial-update.remove-record-on-delete' or a sequence group"
         )
-    first = np.append(True, group[1:] != group[:-1])[: len(group)]
     removed = (kind == DELETE) & spec.remove_on_delete
-    base = (first & retract) | removed
+    base = (_starts(group) & retract) | removed
     return _Records(row, group, count, kind == DELETE, retract, base, removed)
 
 
@@ -88,7 +87,11 @@ def _ranks(rows: pa.Table, row: Ints, group: SequenceGroup) -> Ints:
     absent = np.ones(len(row), bool)
     for column in some.columns:
         absent &= np.asarray(column.is_null())
-    _, rank = np.unique(codes(some.columns), return_inverse=True)
+    rank = codes(some.columns)
+    if len(rank) and (int(rank.max()) - int(rank.min()) + 2) * (len(rank) + 1) < 2**63:
+        rank = rank - rank.min()
+    else:  # too far apart to be counted from the lowest
+        _, rank = np.unique(rank, return_inverse=True)
     return np.where(absent, -1, rank)
 
 
@@ -109,9 +112,7 @@ def _with_removals(found: _Records, groups: list[SequenceGroup], ranks: list[Int
             break
         removed = found.removed.copy()
         removed[first[first >= 0]] = True
-        found = _Records(
-            found.row, found.group, found.group_count, found.delete, found.retract, found.base | removed, removed
-        )
+        found = replace(found, base=found.base | removed, removed=removed)
     return found
 
 
@@ -130,13 +131,9 @@ def _fold_group(
     retract = found.retract & (not spec.ignore_delete)
     applied = _group_events(found, accepted, retract, late=True)
     accepted_only = _group_events(found, accepted, retract, late=False)
-    replaced = Events(
-        accepted_only.row,
-        accepted_only.group,
-        np.where(accepted_only.op == RETRACT, np.uint8(ADD), accepted_only.op),
-        found.group_count,
-    )
-    folded = {name: fold(_REPLACE, name, rows.column(name), replaced) for name in group.ordering}
+    # A retract moves the ordering columns like an add.
+    moves = replace(accepted_only, op=np.where(accepted_only.op == RETRACT, np.uint8(ADD), accepted_only.op))
+    folded = {name: fold(_REPLACE, name, rows.column(name), moves) for name in group.ordering}
     for name in group.protected:
         if name in rows.column_names:
             function = spec.functions.get(name)
