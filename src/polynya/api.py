@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from polynya.arrow import files, ingest, read
+from polynya.arrow import casts, files, ingest, read
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
 from polynya.errors import InvalidInputError, NotFoundError
@@ -24,7 +24,7 @@ from polynya.paimon import layout, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.storage import open_storage
 from polynya.storage.protocol import Storage
-from polynya.table import catalog, check, commit, history, scan
+from polynya.table import catalog, check, commit, history, scan, system
 from polynya.table.check import Report
 from polynya.table.commit import Author, Commit, Target
 from polynya.table.entries import read_metas
@@ -32,6 +32,7 @@ from polynya.table.history import TableRoot
 from polynya.table.pack import PackReport, plan_repack
 from polynya.table.plan import Plan
 from polynya.table.row_ids import has_row_ids
+from polynya.table.system_files import SystemSource
 
 
 def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> "Warehouse":
@@ -240,13 +241,25 @@ class Table:
         count_rows = partial(_count_rows, self.root.storage) if deep else None
         return check.check(self.root, self.schema, self.snapshot, count_rows)
 
+    def system(self, name: str) -> pa.Table:
+        """A system table, such as "snapshots", "files" or "partitions", with Paimon's columns."""
+        if name == "ro":
+            whole = self.scan()
+            return replace(whole, request=replace(whole.request, top_level_only=True)).to_arrow()
+        if name == "row_tracking":
+            if not has_row_ids(self.options):
+                raise InvalidInputError(f"system table 'row_tracking': {self.location} does not track its rows")
+            return self.scan(columns=(*self.schema.names, ROW_ID.name, SEQUENCE_NUMBER.name)).to_arrow()
+        source = SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
+        return system.system_table(name, source)
+
     def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
         if columns is None:
             return self.schema.names
         names = (columns,) if isinstance(columns, str) else tuple(columns)
-        system = (ROW_ID.name, SEQUENCE_NUMBER.name) if has_row_ids(self.options) else ()
+        tracked = (ROW_ID.name, SEQUENCE_NUMBER.name) if has_row_ids(self.options) else ()
         for name in names:
-            if name not in system:
+            if name not in tracked:
                 bind.resolve((name,), self.schema.fields)
         if len(set(names)) != len(names) or not names:
             raise InvalidInputError(f"columns: expected different names, at least one, found {list(names)}")

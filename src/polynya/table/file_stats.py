@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class _Group:
+class FileGroup:
     """What files have in common whose statistics are rows of one type."""
 
     schema_id: int
@@ -50,20 +50,20 @@ def keys_may_match(files: pa.Table, predicate: Predicate, schema: Schema) -> Mas
 def values_may_match(files: pa.Table, predicate: Predicate, schema: Schema, schema_of: Callable[[int], Schema]) -> Mask:
     """Which files may hold a row that the predicate allows."""
     keep = np.ones(files.num_rows, bool)
-    codes, firsts = _groups(files)
+    codes, firsts = groups(files)
     for code, first in enumerate(firsts):
         rows = np.flatnonzero(codes == code)
         group = files.take(pa.array(rows)) if len(rows) < files.num_rows else files
         file_schema = schema if first.schema_id == schema.id else schema_of(first.schema_id)
-        written = _named(file_schema, first.write_cols) or file_schema.fields
+        written = named_fields(file_schema, first.write_cols) or file_schema.fields
         local = evolve_predicate(predicate, schema.fields, written)
-        with_stats = written if first.value_stats_cols is None else _named(file_schema, first.value_stats_cols)
+        with_stats = written if first.value_stats_cols is None else named_fields(file_schema, first.value_stats_cols)
         stats = _decode(group, "value_stats", with_stats or (), local)
         keep[rows] = may_match(local, stats, group["row_count"])
     return keep
 
 
-def _groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[_Group]]:
+def groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[FileGroup]]:
     """A code for each file, equal where schema and statistics columns are, and one example of each code."""
     parts = [
         files["schema_id"].cast(pa.string()),
@@ -73,7 +73,7 @@ def _groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[_Group]]:
     codes = keys.indices.to_numpy()
     _, firsts = np.unique(codes, return_index=True)
     examples = files.select(["schema_id", "value_stats_cols", "write_cols"]).take(pa.array(firsts))
-    return codes, [_Group(**row) for row in examples.to_pylist()]
+    return codes, [FileGroup(**row) for row in examples.to_pylist()]
 
 
 def _decode(table: pa.Table, prefix: str, fields: Sequence[Field], predicate: Predicate) -> Mapping[str, ColumnStats]:
@@ -88,19 +88,19 @@ def _decode(table: pa.Table, prefix: str, fields: Sequence[Field], predicate: Pr
     nulls = table[f"{prefix}_null_counts"].combine_chunks()
     has_nan_in_max = ~np.asarray(pc.ends_with(table["file_name"], ".orc"))
     return {
-        fields[index].name: ColumnStats(least, most, _element(nulls, index, len(fields)), has_nan_in_max)
+        fields[index].name: ColumnStats(least, most, element(nulls, index, len(fields)), has_nan_in_max)
         for index, least, most in zip(indexes, low, high, strict=True)
     }
 
 
-def _element(lists: pa.ListArray, index: int, arity: int) -> pa.Array:
+def element(lists: pa.ListArray, index: int, arity: int) -> pa.Array:
     """Element `index` of every list; null where a list is missing or of another length."""
     fits = pc.fill_null(pc.equal(pc.list_value_length(lists), arity), False)
     starts = pa.array(np.asarray(lists.offsets[:-1]).astype(np.int64) + index)
     return lists.values.take(pc.if_else(fits, starts, pa.scalar(None, pa.int64())))
 
 
-def _named(schema: Schema, names: list[str] | None) -> tuple[Field, ...] | None:
+def named_fields(schema: Schema, names: list[str] | None) -> tuple[Field, ...] | None:
     """The columns of those names, those that the schema has; None for no names."""
     if names is None:
         return None
