@@ -11,7 +11,8 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from polynya.arrow import casts, files, ingest, read
+from polynya.arrow import casts, compact_table, files, ingest, read
+from polynya.arrow.compact_table import CompactRequest
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
 from polynya.errors import InvalidInputError, NotFoundError
@@ -27,6 +28,7 @@ from polynya.storage.protocol import Storage
 from polynya.table import catalog, check, commit, history, scan, system
 from polynya.table.check import Report
 from polynya.table.commit import Author, Commit, Target
+from polynya.table.compaction import CompactionReport, Within, require_compactable
 from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
 from polynya.table.pack import PackReport, plan_repack
@@ -227,6 +229,24 @@ class Table:
         request = WriteRequest(mode == "overwrite", partition, rowkind, author)
         return ingest.write(Target(table.root, table.schema), table.snapshot, data, request)
 
+    def compact(
+        self, full: bool = False, where: str | Predicate | None = None, dry_run: bool = False
+    ) -> Commit | CompactionReport:
+        """Put files together where it is due, or (full) as far as it goes; `where` names partitions by their values.
+
+        The answer is for all commits together: the last snapshot, the sum of the counts. A dry run only says what it
+        would do.
+        """
+        table = self.refresh()
+        require_writable(table.schema)
+        require_compactable(table.schema)
+        request = CompactRequest(full, Within(table._partition_predicate(where)))
+        target = Target(table.root, table.schema)
+        if dry_run:
+            _, tasks = compact_table.plan_table(target, request)
+            return CompactionReport(table.schema, tuple(tasks))
+        return compact_table.compact(target, request)
+
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
         table = self.refresh()
@@ -264,6 +284,14 @@ class Table:
         if len(set(names)) != len(names) or not names:
             raise InvalidInputError(f"columns: expected different names, at least one, found {list(names)}")
         return names
+
+    def _partition_predicate(self, where: str | Predicate | None) -> Predicate:
+        predicate = bind.bind(parse_predicate(where), self.schema.fields)
+        for path in sorted(bind.columns(predicate)):
+            if path[0] not in self.partition_by:
+                known = ", ".join(self.partition_by) or "none"
+                raise InvalidInputError(f"where: '{path[0]}' is not a partition column; the table has {known}")
+        return predicate
 
     def _schema_of(self, id: int) -> Schema:
         return self.schema if id == self.schema.id else history.read_schema(self.root, id)

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.arrow.compact_table import compact_after_write
 from polynya.arrow.incoming import Rows, batches_of, check_columns, conform
 from polynya.arrow.write import TableWriter, WriteSpec
 from polynya.errors import CommitUnknownError, InvalidInputError, PolynyaError
 from polynya.model import partition as partitions
-from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE
+from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE, OVERWRITE_UPGRADE
 from polynya.model.schema import VALUE_KIND, Schema
 from polynya.paimon.snapshot import CommitKind, Snapshot
 from polynya.table import group
 from polynya.table.bucket_state import BucketState, read_bucket_state
 from polynya.table.commit import Author, Commit, Target, find_repeated
+from polynya.table.compaction import upgraded
 from polynya.table.edit import Change, Edit, Overwrite
 from polynya.table.paths import partition_names
 
@@ -52,18 +54,22 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
             writer.write(_prepared(batch, target.schema, request, spec))
         files = writer.finish()
         unless_written.pop_all()
+    if request.overwrite and target.schema.primary_key and OVERWRITE_UPGRADE.of(target.schema.options):
+        files = upgraded(files, target.schema)
     change = Change(
         append=Edit(files),
         overwrite=overwrite_of(files, target.schema, request, spec),
         based_on=snapshot.id if snapshot is not None else 0,
     )
     try:
-        return group.commit(target, change, request.author)
+        made = group.commit(target, change, request.author)
     except CommitUnknownError:
         raise  # the files may be in the table, as they may after an interrupt
     except PolynyaError:
         writer.abort()
         raise
+    compact_after_write(target, files)
+    return made
 
 
 def bucket_state(target: Target, snapshot: Snapshot | None, request: WriteRequest) -> BucketState:

@@ -169,14 +169,7 @@ class _Planner:
         return cut(kept.drop_columns(["split", "section", "raw"]), rules)
 
     def _partition_mask(self, live: pa.Table) -> Mask:
-        if isinstance(self.by_partition, AlwaysTrue):
-            return np.ones(live.num_rows, bool)
-        codes = live["partition"].combine_chunks().dictionary_encode()
-        fields = self.schema.partition_fields
-        types = [to_arrow_type(one.type) for one in fields]
-        columns = binary_rows.decode_rows(codes.dictionary, types, name="partition of a manifest entry")
-        rows = pa.table(dict(zip(self.schema.partition_by, columns, strict=True)))
-        return np.asarray(evaluate.mask(self.by_partition, rows))[codes.indices.to_numpy()]
+        return partitions_match(live["partition"], self.by_partition, self.schema)
 
     def _level_mask(self, live: pa.Table) -> Mask:
         keep = live["bucket"].to_numpy() >= 0
@@ -204,10 +197,7 @@ class _Planner:
 
     def _attach_vectors(self, live: pa.Table) -> pa.Table:
         """The files with where their deletion vectors are, less the files that have no row left."""
-        vectors = vectors_by_file(entries.read_index(self.source.root, self.source.snapshot))
-        at = pc.index_in(live["file_name"], vectors["file_name"])
-        for name, source in _VECTOR_COLUMNS.items():
-            live = live.append_column(name, vectors[source].take(at))
+        live = with_vectors(live, entries.read_index(self.source.root, self.source.snapshot))
         emptied = pc.fill_null(pc.equal(live["dv_cardinality"], live["row_count"]), False)
         return self._keep(live, "deletion vectors", lambda _: ~np.asarray(emptied))
 
@@ -241,6 +231,26 @@ _VECTOR_COLUMNS = {
     "dv_length": "length",
     "dv_cardinality": "cardinality",
 }
+
+
+def partitions_match(partitions: pa.ChunkedArray, predicate: Predicate, schema: Schema) -> Mask:
+    """Which of the partition rows match a predicate on partition columns."""
+    if isinstance(predicate, AlwaysTrue):
+        return np.ones(len(partitions), bool)
+    codes = partitions.combine_chunks().dictionary_encode()
+    types = [to_arrow_type(one.type) for one in schema.partition_fields]
+    columns = binary_rows.decode_rows(codes.dictionary, types, name="partition of a manifest entry")
+    rows = pa.table(dict(zip(schema.partition_by, columns, strict=True)))
+    return np.asarray(evaluate.mask(predicate, rows))[codes.indices.to_numpy()]
+
+
+def with_vectors(files: pa.Table, index: pa.Table) -> pa.Table:
+    """The files with where their deletion vectors are, as the index files tell."""
+    vectors = vectors_by_file(index)
+    at = pc.index_in(files["file_name"], vectors["file_name"])
+    for name, source in _VECTOR_COLUMNS.items():
+        files = files.append_column(name, vectors[source].take(at))
+    return files
 
 
 def split_rules(schema: Schema) -> SplitRules:

@@ -1,0 +1,207 @@
+"""Carrying out one compaction task: files in, files out, an edit as the answer.
+
+Rows are read section by section and merged with bounded memory. They keep their sequence numbers and kinds. When
+something fails, the files that were begun are deleted: no commit knows them yet.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polynya.arrow import file_rows
+from polynya.arrow.append_writer import AppendWriter
+from polynya.arrow.file_sink import Place
+from polynya.arrow.file_spec import COMPACT_SOURCE, file_spec
+from polynya.arrow.key_writer import SortedFileWriter, key_file_spec
+from polynya.arrow.merge import merge_spec
+from polynya.arrow.runs import section_runs
+from polynya.arrow.sorted_runs import merge_runs
+from polynya.arrow.vector_files import read_vectors, vector_paths, write_vectors
+from polynya.arrow.write import entries_table
+from polynya.errors import StorageError
+from polynya.model import evaluate
+from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.model.bucket_mode import BucketMode, bucket_mode
+from polynya.model.predicate import AlwaysTrue
+from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
+from polynya.model.types import Field
+from polynya.paimon import index_manifest, manifest
+from polynya.storage.protocol import Storage
+from polynya.table.compaction import CompactionTask, StepRules, steps_of
+from polynya.table.conflict import key_ranks
+from polynya.table.edit import Edit
+from polynya.table.entries import ADD, DELETE, with_kind
+from polynya.table.paths import data_paths
+from polynya.table.record_expiry import expired_rows
+
+BUDGET_BYTES = 256 * 2**20
+IS_DEEPER = -(2**63)  # the sequence number of keys that lie below the output: older than every row
+
+
+@dataclass(frozen=True)
+class Compactor:
+    """How tasks of one table are carried out; plain data but for the store, so that a worker can be told.
+
+    `file_schemas` are the schemas of all files of the tasks by id; `now_ms` is the local wall clock.
+    """
+
+    storage: Storage
+    schema: Schema
+    file_schemas: Mapping[int, Schema]
+    now_ms: int
+    budget_bytes: int = BUDGET_BYTES
+
+
+def run(compactor: Compactor, task: CompactionTask) -> Edit:
+    """Carry the task out and return what it changes; nothing is visible until that is committed."""
+    return _run_keys(compactor, task) if compactor.schema.primary_key else _run_append(compactor, task)
+
+
+def discard(storage: Storage, schema: Schema, edit: Edit) -> None:
+    """Delete the files that an edit adds; only for edits that no commit refers to."""
+    added, deleted = edit.added, edit.deleted
+    new = added.filter(pc.invert(pc.is_in(added["file_name"], deleted["file_name"].combine_chunks())))
+    new_index = edit.index.filter(pc.equal(edit.index["kind"], ADD))
+    paths = data_paths(new, schema).to_pylist() if new.num_rows else []
+    folders = [path.rpartition("/")[0] for path in paths]
+    beside = zip(folders, new["extra_files"].to_pylist(), strict=True)
+    extra = [f"{folder}/{name}" for folder, names in beside for name in names or ()]
+    try:
+        storage.delete([*paths, *extra, *vector_paths(new_index, schema)])
+    except StorageError:
+        return  # nothing refers to these files; orphan cleaning finds them
+
+
+def _run_keys(compactor: Compactor, task: CompactionTask) -> Edit:
+    schema = compactor.schema
+    steps = steps_of(task, StepRules(schema, compactor.file_schemas.__getitem__, compactor.now_ms))
+    spec = key_file_spec(compactor.storage, schema, level=task.output_level, source=COMPACT_SOURCE)
+    writer = SortedFileWriter(spec, _place(task), _new_uuid)
+    with ExitStack() as unless_written:
+        unless_written.callback(_give_up, compactor.storage, writer)
+        for files in steps.rewrites:
+            writer.write(_merged(compactor, task, files))
+            writer.roll()
+        unless_written.pop_all()
+    rewritten = pa.concat_tables([task.files.slice(0, 0), *(one.drop_columns("section") for one in steps.rewrites)])
+    gone = pa.concat_tables([rewritten, steps.upgraded])
+    raised = _at_level(_entries(steps.upgraded), task.output_level)
+    return _edit(gone, pa.concat_tables([raised, entries_table(writer.entries)]))
+
+
+def _merged(compactor: Compactor, task: CompactionTask, files: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows of a rewrite in key order, one for each key."""
+    schema = compactor.schema
+    wanted = (SEQUENCE_NUMBER, VALUE_KIND, *schema.fields)
+    spec = merge_spec(schema)
+    for section in pc.unique(files["section"]).to_pylist():
+        part = files.filter(pc.equal(files["section"], section))
+        streams = [
+            _unexpired(compactor, file_rows.read_run(compactor, run.files, wanted, AlwaysTrue()))
+            for run in section_runs(part, schema)
+        ]
+        if task.deeper is not None:
+            below = section_runs(_overlapping(task.deeper, part, schema), schema)
+            streams += [_keys_below(compactor, run.files, wanted) for run in below]
+        keeps_deletes = not task.drops_deletes
+        batches = merge_runs(streams, spec, budget_bytes=compactor.budget_bytes, keep_deletes=keeps_deletes)
+        yield from batches if task.deeper is None else _without_deeper(batches)
+
+
+def _unexpired(compactor: Compactor, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    expired = expired_rows(compactor.schema, compactor.now_ms)
+    for batch in batches:
+        yield batch if expired is None else batch.filter(pc.invert(evaluate.mask(expired, batch)))
+
+
+def _keys_below(compactor: Compactor, files: pa.Table, wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
+    """The keys of deeper files as the oldest records there can be; other columns are null."""
+    keys = compactor.schema.key_fields
+    for batch in file_rows.read_run(compactor, files, keys, AlwaysTrue()):
+        known = {
+            **{field.name: batch[field.name] for field in keys},
+            SEQUENCE_NUMBER.name: pa.array(np.full(batch.num_rows, IS_DEEPER)),
+            VALUE_KIND.name: pa.array(np.zeros(batch.num_rows, np.int8)),
+        }
+        schema = to_arrow_schema(wanted)
+        columns = [known[one.name] if one.name in known else pa.nulls(batch.num_rows, one.type) for one in schema]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _overlapping(files: pa.Table, others: pa.Table, schema: Schema) -> pa.Table:
+    """The files whose keys reach into the range of the others."""
+    names = ["min_key", "max_key"]
+    both = pa.concat_tables([others.select(names), files.select(names)])
+    low, high = key_ranks(both, [to_arrow_type(field.type) for field in schema.key_fields])
+    count = others.num_rows
+    reaches = (low[count:] <= high[:count].max()) & (high[count:] >= low[:count].min())
+    return files.filter(pa.array(reaches))
+
+
+def _without_deeper(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.filter(pc.not_equal(batch[SEQUENCE_NUMBER.name], IS_DEEPER))
+
+
+def _run_append(compactor: Compactor, task: CompactionTask) -> Edit:
+    schema = compactor.schema
+    spec = file_spec(compactor.storage, schema, source=COMPACT_SOURCE)
+    first = task.files["min_sequence_number"][0].as_py()
+    writer = AppendWriter(spec, _place(task), _new_uuid, first)
+    with ExitStack() as unless_written:
+        unless_written.callback(_give_up, compactor.storage, writer)
+        for batch in file_rows.read_run(compactor, task.files, schema.fields, AlwaysTrue()):
+            writer.write(batch)
+        writer.roll()
+        index = _index_without(compactor, task)
+        unless_written.pop_all()
+    return _edit(task.files, entries_table(writer.entries), index)
+
+
+def _index_without(compactor: Compactor, task: CompactionTask) -> pa.Table:
+    """The index change: the vectors of the task's files go, those that stand beside them stay."""
+    if task.index.num_rows == 0:
+        return index_manifest.empty()
+    gone = set(task.files["file_name"].to_pylist())
+    left = read_vectors(compactor.storage, task.index, compactor.schema)
+    left = {name: vector for name, vector in left.items() if name not in gone}
+    in_one_file = bucket_mode(compactor.schema) is not BucketMode.UNAWARE
+    place = (task.partition, task.bucket)
+    added = write_vectors(compactor.storage, compactor.schema, place, left, uuid=_new_uuid(), in_one_file=in_one_file)
+    return pa.concat_tables([with_kind(task.index, DELETE), added])
+
+
+def _edit(gone: pa.Table, added: pa.Table, index: pa.Table | None = None) -> Edit:
+    files = pa.concat_tables([with_kind(_entries(gone), DELETE), added])
+    return Edit(files, index=index if index is not None else index_manifest.empty())
+
+
+def _entries(files: pa.Table) -> pa.Table:
+    """Only what a manifest holds of the files."""
+    return files.select(manifest.SCHEMA.names)
+
+
+def _at_level(entries: pa.Table, level: int) -> pa.Table:
+    index = entries.schema.get_field_index("level")
+    return entries.set_column(index, "level", pa.array(np.full(entries.num_rows, level, np.int32)))
+
+
+def _place(task: CompactionTask) -> Place:
+    return Place(task.partition, task.bucket, task.total_buckets)
+
+
+def _give_up(storage: Storage, writer: SortedFileWriter | AppendWriter) -> None:
+    writer.abort()
+    try:
+        storage.delete(writer.names)
+    except StorageError:
+        return  # nothing refers to these files; orphan cleaning finds them
+
+
+def _new_uuid() -> str:
+    return str(uuid.uuid4())
