@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from polynya.arrow.batches import make_batch
@@ -67,6 +66,8 @@ def _row_groups(
     every = list(range(file.metadata.num_row_groups))
     if predicate is None or len(every) <= 1:
         return every
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, which takes longer than many a read
+
     try:
         fragment = ds.ParquetFileFormat().make_fragment(source)
         kept = fragment.subset(filter=predicate, schema=to_arrow_schema(file_fields))
