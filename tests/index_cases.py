@@ -1,5 +1,6 @@
 """Small file indexes for tests: golden ones with their rows, and results as sets of rows."""
 
+import functools
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ def golden_schema(table: str) -> Schema:
     return schema_file.decode(path.read_bytes(), name=path.name)
 
 
+@functools.cache
 def golden_indexes(table: str) -> list[tuple[fi.FileIndex, pa.Table]]:
     """Every container of a golden table, in files and in manifests, with the rows of its data file."""
     folder = golden_table(table)
@@ -45,9 +47,9 @@ def golden_indexes(table: str) -> list[tuple[fi.FileIndex, pa.Table]]:
     for path in sorted((folder / "manifest").glob("manifest-*-[0-9]")):
         if not path.name.startswith("manifest-list"):
             entries = decode_manifest([AvroSource(path.name, path.read_bytes())], ["file_name", "embedded_file_index"])
-            for entry in entries.to_pylist():
-                if entry["embedded_file_index"] is not None:
-                    found.append((entry["embedded_file_index"], folder / "bucket-0" / entry["file_name"]))
+            names, embedded = entries["file_name"].to_pylist(), entries["embedded_file_index"].to_pylist()
+            pairs = zip(embedded, (folder / "bucket-0" / name for name in names), strict=True)
+            found += [(data, path) for data, path in pairs if data is not None]
     return [(fi.decode(data, path.name), _rows(path, golden_schema(table))) for data, path in found]
 
 

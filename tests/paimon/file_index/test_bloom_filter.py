@@ -127,5 +127,5 @@ def test_types_without_a_hash_are_not_accepted(type):
 
 @pytest.mark.parametrize("body", ["", "000000", "00000003", "00000000ff", "7fffffffff", "ffffffffff"])
 def test_a_damaged_filter_is_corrupt(body):
-    with pytest.raises(CorruptFileError, match="f.index"):
+    with pytest.raises(CorruptFileError, match=r"f\.index"):
         ask(bytes.fromhex(body), col("c") == 1, t.Int())

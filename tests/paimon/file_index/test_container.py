@@ -51,7 +51,7 @@ def test_bytes_that_a_later_version_adds_to_the_head_are_passed_over():
 
 @pytest.mark.parametrize("size", range(54))
 def test_a_container_cut_short_is_corrupt(size):
-    with pytest.raises(CorruptFileError, match="f.index"):
+    with pytest.raises(CorruptFileError, match=r"f\.index"):
         container.decode(WORKED[:size], "f.index")
 
 
@@ -59,5 +59,5 @@ def test_a_container_cut_short_is_corrupt(size):
 def test_a_damaged_head_is_corrupt(at):
     data = bytearray(WORKED)
     data[at] ^= 0x80
-    with pytest.raises(CorruptFileError, match="f.index"):
+    with pytest.raises(CorruptFileError, match=r"f\.index"):
         container.decode(bytes(data), "f.index")

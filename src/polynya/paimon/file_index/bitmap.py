@@ -38,9 +38,11 @@ from polynya.paimon.file_index.hash_order import key_order
 from polynya.paimon.file_index.keys import (
     Key,
     KeyForm,
+    form_of,
     int32s,
     join,
     key_form,
+    key_type,
     octets_of,
     offsets_of,
     read_key,
@@ -73,8 +75,8 @@ class Writer:
         self._version = int(version)
         self._block_size = size(settings, "index-block-size", "16kb")
         self._type = type
-        self._form = _form(type)
-        self._rows = ValueRows(pa.large_binary() if self._form.width is None else pa.int64())
+        self._form = form_of(type)
+        self._rows = ValueRows(key_type(self._form))
 
     def add(self, array: pa.Array) -> None:
         """Add the values of the next rows."""
@@ -141,7 +143,7 @@ def _int32(number: int) -> bytes:
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:
     """The rows that match `=`, `<>`, IN, NOT IN and IS [NOT] NULL; nulls are in none of the first four."""
-    form = _form(type)
+    form = form_of(type)
     asked = wanted(leaf, type, form)
     keys = [] if isinstance(asked, Nullness) else points(asked)
     if keys is None:
@@ -217,9 +219,3 @@ def _read(body: bytes, form: KeyForm, row_count: int, name: str) -> _Index:
     if any(not 0 <= start < blocks_size for _, start in blocks):
         raise CorruptFileError(f"{name}, bitmap: expected blocks within {blocks_size} bytes, found others")
     return _Index(form, row_count, reader, null_at, tuple(blocks), {}, reader.at + blocks_size)
-
-
-def _form(type: t.DataType) -> KeyForm:
-    form = key_form(type)
-    assert form is not None
-    return form

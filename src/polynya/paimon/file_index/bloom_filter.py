@@ -23,7 +23,7 @@ from polynya.codec.int128 import I64
 from polynya.errors import CorruptFileError, InvalidInputError
 from polynya.model import types as t
 from polynya.model.predicate import Predicate
-from polynya.paimon.file_index.keys import KeyForm, key_form, to_keys, unordered
+from polynya.paimon.file_index.keys import KeyForm, form_of, key_form, key_type, to_keys, unordered
 from polynya.paimon.file_index.result import REMAIN, SKIP, Result
 from polynya.paimon.file_index.settings import positive, real
 from polynya.paimon.file_index.wanted import Spans, points, wanted
@@ -47,7 +47,7 @@ class Writer:
 
     def __init__(self, type: t.DataType, settings: Mapping[str, str]) -> None:
         self._type = type
-        self._form = _form(type)
+        self._form = form_of(type)
         self._bit_count, self._hash_count = _sizes(settings)
         self._has_flags = self._bit_count <= _FLAGS_MAX
         self._marks = np.zeros(self._bit_count // (1 if self._has_flags else 8), dtype=np.uint8)
@@ -74,7 +74,7 @@ class Writer:
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:
     """SKIP when no row has the value, or one of the values, that the leaf asks for."""
-    form = _form(type)
+    form = form_of(type)
     asked = wanted(leaf, type, form)
     keys = points(asked) if isinstance(asked, Spans) and not asked.negated else None
     if keys is None:
@@ -83,18 +83,12 @@ def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, 
     if not 0 < hash_count <= _HASHES_MAX or not 0 < bit_count <= _BITS_MAX:
         raise CorruptFileError(f"{name}, bloom filter: expected hashes and bits, found {hash_count} and {bit_count}")
     octets = np.frombuffer(body, dtype=np.uint8, offset=4)
-    hashes = _hashes(pa.array(keys, pa.large_binary() if form.width is None else pa.int64()), form)
+    hashes = _hashes(pa.array(keys, key_type(form)), form)
     found = np.ones(len(hashes), dtype=np.bool_)
     for place in range(1, hash_count + 1):
         bits = _bits(hashes, place, bit_count)
         found &= (octets[bits >> 3] >> (bits & 7)) & 1 == 1
     return REMAIN if found.any() else SKIP
-
-
-def _form(type: t.DataType) -> KeyForm:
-    form = key_form(type)
-    assert form is not None
-    return form
 
 
 def _sizes(settings: Mapping[str, str]) -> tuple[int, int]:

@@ -20,21 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from polynya.codec.bitmap import decode32, encode32, size32
+from polynya.codec.bitmap import encode32, size32
 from polynya.codec.int128 import I64
 from polynya.errors import InvalidInputError
 from polynya.model import types as t
 from polynya.model.predicate import Predicate
 from polynya.paimon.file_index.bit_slices import BitSlices, slice_bits
 from polynya.paimon.file_index.byte_reader import ByteReader
-from polynya.paimon.file_index.keys import KeyForm, key_form, to_keys
+from polynya.paimon.file_index.keys import form_of, key_form, to_keys
 from polynya.paimon.file_index.result import Result, check_row_count, check_rows
 from polynya.paimon.file_index.wanted import Nullness, Span, wanted
 
 SETTINGS: frozenset[str] = frozenset()
 
 _VERSION = 1
-_SLICES_MAX = 64
 _LEAST = -(2**63)
 _BEYOND = 2**127  # above every number of 38 digits
 
@@ -81,9 +80,7 @@ def _encode(rows: I64, numbers: I64) -> bytes:
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:
     """The rows that match a comparison, IN, NOT IN or IS [NOT] NULL; nulls match none of the others."""
-    form = key_form(type)
-    assert isinstance(form, KeyForm)
-    asked = wanted(leaf, type, form)
+    asked = wanted(leaf, type, form_of(type))
     reader = ByteReader(body, name)
     reader.version(_VERSION)
     check_row_count(reader.int32(), row_count, name)
@@ -129,5 +126,5 @@ def _read(reader: ByteReader, row_count: int) -> _Half:
 
 
 def _read_bitmap(reader: ByteReader) -> BitMap:
-    length = size32(reader.data[reader.at :], name=reader.name)
-    return decode32(reader.take(length), name=reader.name)
+    length = size32(reader.data[reader.at :], name=reader.name)  # checks all of it
+    return BitMap.deserialize(reader.take(length))

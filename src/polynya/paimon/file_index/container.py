@@ -94,6 +94,11 @@ def encode(columns: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
     return b"".join([*parts, struct.pack(">i", 0), *(body for body in bodies if body is not None)])
 
 
+def is_map_key(column: str) -> bool:
+    """Whether a name in a container stands for one key of a map: `m[key]`."""
+    return "[" in column and column.endswith("]")
+
+
 def _read_name(head: ByteReader) -> str:
     stored = head.take(head.uint16())
     try:

@@ -17,7 +17,7 @@ from polynya.model.predicate import (
     Or,
     Predicate,
 )
-from polynya.paimon.file_index.container import FileIndex
+from polynya.paimon.file_index.container import FileIndex, is_map_key
 from polynya.paimon.file_index.kinds import KINDS
 from polynya.paimon.file_index.result import REMAIN, SKIP, Result, both, either, settle
 
@@ -83,8 +83,3 @@ def _evaluate_empty(leaf: Predicate) -> Result:
             return REMAIN
         case _:
             return SKIP
-
-
-def is_map_key(column: str) -> bool:
-    """Whether a name in a container stands for one key of a map: `m[key]`."""
-    return "[" in column and column.endswith("]")

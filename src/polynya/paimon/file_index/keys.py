@@ -72,11 +72,17 @@ def key_form(type: t.DataType) -> KeyForm | None:
             return None
 
 
+def form_of(type: t.DataType) -> KeyForm:
+    """The form of a type that is known to have one."""
+    form = key_form(type)
+    assert form is not None, type
+    return form
+
+
 def to_keys(array: pa.Array, type: t.DataType) -> pa.Array:
     """The keys of a column of the type: int64 or large_binary, null where the column is."""
     array = array if array.type == to_arrow_type(type) else array.cast(to_arrow_type(type))
-    form = key_form(type)
-    if form is None or form.width is None:
+    if form_of(type).width is None:
         return array.cast(pa.large_binary())
     if not array.null_count:
         return pa.array(_numbers(array, type))
@@ -135,6 +141,11 @@ def literal_keys(value: Value, type: t.DataType) -> tuple[Key, Key]:
         return (-number, -number) if sign else (number, number)
     key: Key = to_keys(pa.array([value], value.type), type)[0].as_py()
     return _ZEROS if isinstance(type, (t.Float, t.Double)) and key in _ZEROS else (key, key)
+
+
+def key_type(form: KeyForm) -> pa.DataType:
+    """The Arrow type of keys."""
+    return pa.large_binary() if form.width is None else pa.int64()
 
 
 def stored(keys: pa.Array, form: KeyForm) -> pa.LargeBinaryArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.comparison import type_text
-from polynya.paimon.file_index.evaluate import is_map_key
+from polynya.paimon.file_index.container import is_map_key
 from polynya.paimon.file_index.kinds import KINDS
 
 _PREFIX = "file-index."

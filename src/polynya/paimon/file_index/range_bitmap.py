@@ -32,7 +32,18 @@ from polynya.model import types as t
 from polynya.model.predicate import Predicate
 from polynya.paimon.file_index.bit_slices import BitSlices, slice_bits
 from polynya.paimon.file_index.byte_reader import ByteReader
-from polynya.paimon.file_index.keys import Key, KeyForm, key_form, octets_of, offsets_of, read_key, stored, to_keys
+from polynya.paimon.file_index.keys import (
+    Key,
+    KeyForm,
+    form_of,
+    key_form,
+    key_type,
+    octets_of,
+    offsets_of,
+    read_key,
+    stored,
+    to_keys,
+)
 from polynya.paimon.file_index.result import Result, check_row_count, check_rows
 from polynya.paimon.file_index.settings import size
 from polynya.paimon.file_index.value_rows import ValueRows
@@ -58,10 +69,10 @@ class Writer:
 
     def __init__(self, type: t.DataType, settings: Mapping[str, str]) -> None:
         self._type = type
-        self._form = _form(type)
+        self._form = form_of(type)
         is_small = isinstance(type, (t.Boolean, t.TinyInt, t.SmallInt))
         self._chunk_size = size(settings, "chunk-size", "0b" if is_small else "16kb")
-        self._rows = ValueRows(pa.large_binary() if self._form.width is None else pa.int64())
+        self._rows = ValueRows(key_type(self._form))
 
     def add(self, array: pa.Array) -> None:
         """Add the values of the next rows."""
@@ -118,8 +129,9 @@ def _encode_slices(sliced: BitSlices) -> bytes:
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:
     """The rows that match a comparison, IN, NOT IN, IS [NOT] NULL or the prefix of a LIKE; nulls only IS NULL."""
-    asked = wanted(leaf, type, _form(type))
-    index = _read(body, _form(type), row_count, name)
+    form = form_of(type)
+    asked = wanted(leaf, type, form)
+    index = _read(body, form, row_count, name)
     valid = index.sliced.existence
     if asked is Nullness.NULL:
         return BitMap(range(row_count)) - valid
@@ -241,9 +253,3 @@ def _read_slices(reader: ByteReader, row_count: int) -> BitSlices:
 
 def _read_slice(reader: ByteReader, offset: int, length: int) -> BitMap:
     return decode32(reader.at_offset(offset).take(length), name=reader.name)
-
-
-def _form(type: t.DataType) -> KeyForm:
-    form = key_form(type)
-    assert form is not None
-    return form
