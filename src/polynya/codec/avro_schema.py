@@ -7,6 +7,7 @@ no defaults and no references: a timestamp is the long it is stored as, and a ty
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -38,12 +39,17 @@ class Column:
 def parse_schema(text: str, name: str) -> Node:
     """The plain schema of a file; `name` is the file, for the CorruptFileError."""
     try:
-        node = _Parser().parse(json.loads(text), 0)
+        node = _parse_plain(text)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptFileError(f"'{name}': avro.schema is not an Avro schema: {error!r}") from error
     if not is_record(node):
         raise CorruptFileError(f"'{name}': avro.schema: expected a record, found {text[:60]!r}")
     return node
+
+
+@lru_cache(maxsize=64)  # a few texts stand in all files
+def _parse_plain(text: str) -> Node:
+    return _Parser().parse(json.loads(text), 0)
 
 
 def is_record(node: Node | None) -> bool:

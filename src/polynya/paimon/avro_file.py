@@ -44,7 +44,8 @@ class AvroKind:
 
     def encode(self, table: pa.Table, codec: str, level: int | None) -> bytes:
         """A container file of the table's rows; the table has all columns, in any order."""
-        missing = [column.name for column in self.columns if column.name not in table.column_names]
+        given = set(table.column_names)
+        missing = [column.name for column in self.columns if column.name not in given]
         if missing:
             raise InvalidInputError(f"{self.title}: columns are missing: {', '.join(missing)}")
         versions = pa.repeat(pa.scalar(self.version, pa.int32()), table.num_rows)

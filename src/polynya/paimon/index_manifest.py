@@ -73,6 +73,7 @@ SCHEMA_TEXT = (
 _KIND = AvroKind("index manifest", VERSION, SCHEMA_TEXT, COLUMNS)
 _TYPES = {"dv_ranges": pa.list_(RANGE), "global_index": GLOBAL_INDEX}
 SCHEMA = pa.schema([(field.name, _TYPES.get(field.name, field.type)) for field in _KIND.schema])
+_EMPTY = SCHEMA.empty_table()
 
 
 def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) -> pa.Table:
@@ -93,7 +94,7 @@ def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -
 
 def empty() -> pa.Table:
     """No index files."""
-    return SCHEMA.empty_table()
+    return _EMPTY
 
 
 def _renamed(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -93,6 +93,7 @@ SCHEMA_TEXT = (
 
 _KIND = AvroKind("manifest", VERSION, SCHEMA_TEXT, COLUMNS)
 SCHEMA = _KIND.schema
+_EMPTY = SCHEMA.empty_table()
 
 
 def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) -> pa.Table:
@@ -119,7 +120,7 @@ def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -
 
 def empty() -> pa.Table:
     """No entries."""
-    return SCHEMA.empty_table()
+    return _EMPTY
 
 
 def meta_of(entries: pa.Table, file_name: str, file_size: int, partition_types: Sequence[pa.DataType]) -> pa.Table:

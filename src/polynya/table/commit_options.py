@@ -42,6 +42,7 @@ class CommitOptions:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "CommitOptions":
         """Read them from a table's options."""
+        options = dict(options)  # asked often enough for the difference to tell
         return cls(
             retry_count_max=COMMIT_MAX_RETRIES.of(options),
             retry_wait_min_ms=COMMIT_MIN_RETRY_WAIT.of(options),

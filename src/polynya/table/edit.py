@@ -7,6 +7,7 @@ partitions that the append part replaces, if it does. `based_on` is the snapshot
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -46,28 +47,28 @@ class Edit:
         """Whether nothing is changed."""
         return not (self.files.num_rows or self.changelog.num_rows or self.index.num_rows)
 
-    @property
+    @cached_property
     def added(self) -> pa.Table:
         """The entries that add a file."""
         return self.files.filter(pc.equal(self.files["kind"], ADD))
 
-    @property
+    @cached_property
     def deleted(self) -> pa.Table:
         """The entries that delete a file."""
         return self.files.filter(pc.equal(self.files["kind"], DELETE))
 
-    @property
+    @cached_property
     def record_count(self) -> int:
         """Rows of added files minus rows of deleted files."""
         return rows_of(self.added) - rows_of(self.deleted)
 
-    @property
+    @cached_property
     def partitions(self) -> pa.Array:
         """The distinct partitions whose files or deletion vectors change."""
         vectors = self.index.filter(pc.not_equal(self.index["index_type"], HASH))
         return pc.unique(pa.chunked_array([*self.files["partition"].chunks, *vectors["partition"].chunks], pa.binary()))
 
-    @property
+    @cached_property
     def has_deletes(self) -> bool:
         """Whether rows go away: a file is deleted, or deletion vectors change."""
         return self.deleted.num_rows > 0 or pc.any(pc.equal(self.index["index_type"], DELETION_VECTORS)).as_py() is True

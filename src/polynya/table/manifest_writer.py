@@ -16,7 +16,7 @@ from polynya.paimon import index_manifest, layout, manifest, manifest_list
 from polynya.storage.protocol import Storage
 from polynya.table.commit_options import CommitOptions
 
-ENTRIES_BYTES_GUESS = 120  # encoded size of an entry before the first manifest shows the real one
+ROLL_ENTRIES = 1000  # a manifest has room for these, whatever their size; they show the size of the others
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,9 @@ class ManifestWriter:
 
     def write_manifests(self, entries: pa.Table) -> pa.Table:
         """Write the entries, rolled at the target size, and return what a list says of the manifests."""
-        metas = []
-        start, bytes_per_entry = 0, float(ENTRIES_BYTES_GUESS)
-        while start < entries.num_rows:
-            count = max(1, int(self.options.manifest_size_bytes / bytes_per_entry))
-            chunk = entries.slice(start, count)
-            data = manifest.encode(chunk, codec=self.options.manifest_codec, level=self.options.manifest_zstd_level)
-            metas.append(self.put_manifest(data, chunk))
-            bytes_per_entry = max(1.0, len(data) / chunk.num_rows)
-            start += count
+        count = self._entries_per_manifest(entries)
+        chunks = [entries.slice(start, count) for start in range(0, entries.num_rows, count)]
+        metas = [self.put_manifest(self._encode(chunk), chunk) for chunk in chunks]
         return pa.concat_tables(metas) if metas else manifest_list.empty()
 
     def put_manifest(self, data: bytes, entries: pa.Table) -> pa.Table:
@@ -80,6 +74,16 @@ class ManifestWriter:
         except StorageError:
             return  # nothing refers to these files
         self.written &= keep
+
+    def _entries_per_manifest(self, entries: pa.Table) -> int:
+        """How many entries fill a manifest, judged by the first of them."""
+        if entries.num_rows <= ROLL_ENTRIES:
+            return ROLL_ENTRIES
+        sample_bytes = len(self._encode(entries.slice(0, ROLL_ENTRIES)))
+        return max(ROLL_ENTRIES, ROLL_ENTRIES * self.options.manifest_size_bytes // sample_bytes)
+
+    def _encode(self, entries: pa.Table) -> bytes:
+        return manifest.encode(entries, codec=self.options.manifest_codec, level=self.options.manifest_zstd_level)
 
     def _new_name(self, prefix: str) -> str:
         self._counts[prefix] += 1
