@@ -155,3 +155,9 @@ def assert_corrupt_or_sound(data: bytes) -> None:
     assert (np.diff(values.astype(np.int64)) > 0).all()
     assert len(values) == len(bitmap)
     assert decode32(encode32(bitmap), name="x") == bitmap
+
+
+def test_runs_that_touch_are_corrupt():
+    two_runs = bytes.fromhex("3b300000 01 00000900 0200 00000400 05000400")  # 0-4 and 5-9: one run in two
+    with pytest.raises(CorruptFileError, match="touching"):
+        decode32(two_runs, name="f")

@@ -226,9 +226,9 @@ def _check_runs(body: U16, firsts: I64, cardinalities: I64, name: str) -> None:
     pairs = body[_ranges(firsts + 1, 2 * counts)].astype(np.int64)
     starts, lasts = pairs[0::2], pairs[0::2] + pairs[1::2]
     gaps = starts[1:] - lasts[:-1]
-    gaps[np.cumsum(counts)[:-1] - 1] = 1
-    if (counts == 0).any() or (gaps <= 0).any() or (lasts >= 1 << 16).any():
-        raise CorruptFileError(f"{name}, bitmap: expected ascending runs, found empty or overlapping ones")
+    gaps[np.cumsum(counts)[:-1] - 1] = 2
+    if (counts == 0).any() or (gaps <= 1).any() or (lasts >= 1 << 16).any():
+        raise CorruptFileError(f"{name}, bitmap: expected ascending runs, found empty or touching ones")
     totals = np.add.reduceat(pairs[1::2] + 1, np.cumsum(counts) - counts) if len(counts) else counts
     if not np.array_equal(totals, cardinalities):
         raise CorruptFileError(f"{name}, bitmap: expected runs of as many positions as announced, found others")

@@ -13,6 +13,7 @@ Nulls are left out. Only `=` and IN ask for something that a filter knows.
 import math
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ SETTINGS = frozenset({"items", "fpp"})
 
 _ITEMS, _FPP = 1_000_000, 0.1
 _BITS_MAX = 2**31 - 1
+_MASK = 2**32 - 1
 _HASHES_MAX = 1100  # the smallest double as false positive rate asks for 1082
 _BLOCK_ROWS = 1 << 16
 _FLAGS_MAX = 1 << 27  # bits; a byte for each is four times as fast, and for more than these too large
@@ -74,21 +76,31 @@ class Writer:
 
 def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, name: str) -> Result:
     """SKIP when no row has the value, or one of the values, that the leaf asks for."""
-    form = form_of(type)
-    asked = wanted(leaf, type, form)
-    keys = points(asked) if isinstance(asked, Spans) and not asked.negated else None
-    if keys is None:
+    hashes = _wanted_hashes(leaf, type)
+    if hashes is None:
         return REMAIN
     hash_count, bit_count = int.from_bytes(body[:4], "big", signed=True), 8 * (len(body) - 4)
     if not 0 < hash_count <= _HASHES_MAX or not 0 < bit_count <= _BITS_MAX:
         raise CorruptFileError(f"{name}, bloom filter: expected hashes and bits, found {hash_count} and {bit_count}")
-    octets = np.frombuffer(body, dtype=np.uint8, offset=4)
-    hashes = _hashes(pa.array(keys, key_type(form)), form)
-    found = np.ones(len(hashes), dtype=np.bool_)
-    for place in range(1, hash_count + 1):
-        bits = _bits(hashes, place, bit_count)
-        found &= (octets[bits >> 3] >> (bits & 7)) & 1 == 1
-    return REMAIN if found.any() else SKIP
+    places = range(1, hash_count + 1)
+    return REMAIN if any(all(_has(body, value, place, bit_count) for place in places) for value in hashes) else SKIP
+
+
+@lru_cache(maxsize=256)  # a plan asks the same of many files
+def _wanted_hashes(leaf: Predicate, type: t.DataType) -> tuple[int, ...] | None:
+    """The hashes of the values that the leaf asks for; None where it asks for others too."""
+    form = form_of(type)
+    asked = wanted(leaf, type, form)
+    keys = points(asked) if isinstance(asked, Spans) and not asked.negated else None
+    if keys is None:
+        return None
+    return tuple(_hashes(pa.array(keys, key_type(form)), form).view(np.uint64).tolist())
+
+
+def _has(body: bytes, value: int, place: int, bit_count: int) -> bool:
+    combined = (value + place * (value >> 32)) & _MASK
+    bit = (combined ^ _MASK if combined >> 31 else combined) % bit_count
+    return body[4 + (bit >> 3)] >> (bit & 7) & 1 == 1
 
 
 def _sizes(settings: Mapping[str, str]) -> tuple[int, int]:

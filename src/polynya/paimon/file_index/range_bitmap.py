@@ -20,6 +20,7 @@ import bisect
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -132,15 +133,14 @@ def evaluate(body: bytes, leaf: Predicate, type: t.DataType, row_count: int, *, 
     form = form_of(type)
     asked = wanted(leaf, type, form)
     index = _read(body, form, row_count, name)
-    valid = index.sliced.existence
     if asked is Nullness.NULL:
-        return BitMap(range(row_count)) - valid
+        return BitMap(range(row_count)) - index.sliced.existence
     if isinstance(asked, Nullness):
-        return valid
+        return index.sliced.existence
     found = BitMap()
     for span in asked.spans:
         found |= index.rows(span)
-    return valid - found if asked.negated else found
+    return index.sliced.existence - found if asked.negated else found
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,16 @@ class _Dictionary:
 
 @dataclass(frozen=True)
 class _Index:
-    """The parts of an index that a search needs."""
+    """The parts of an index that a search needs; the slices are read only where a value was found."""
 
+    row_count: int
     dictionary: _Dictionary
-    sliced: BitSlices
+    slices: ByteReader
+
+    @cached_property
+    def sliced(self) -> BitSlices:
+        """The ranks of the rows."""
+        return _read_slices(self.slices.at_offset(0), self.row_count)
 
     def rows(self, span: Span) -> BitMap:
         """The rows whose value lies in the span."""
@@ -212,7 +218,7 @@ class _Index:
         end = self.dictionary.value_count
         if span.high is not None:
             end = self.dictionary.rank(span.high, is_after=not span.high_open)
-        return self.sliced.between(first, end - 1)
+        return self.sliced.between(first, end - 1) if first < end else BitMap()
 
 
 def _read(body: bytes, form: KeyForm, row_count: int, name: str) -> _Index:
@@ -226,7 +232,7 @@ def _read(body: bytes, form: KeyForm, row_count: int, name: str) -> _Index:
     for _ in range(2 if value_count else 0):  # the least and the greatest, which the dictionary holds too
         read_key(head, form)
     dictionary = _read_dictionary(reader.part(head.int32()), form, value_count)
-    return _Index(dictionary, _read_slices(reader, row_count))
+    return _Index(row_count, dictionary, reader)
 
 
 def _read_dictionary(reader: ByteReader, form: KeyForm, value_count: int) -> _Dictionary:

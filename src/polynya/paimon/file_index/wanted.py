@@ -6,6 +6,7 @@ where they are turned round by `negated`, they are exact.
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 from polynya.errors import InvalidInputError
@@ -44,6 +45,7 @@ class Spans:
 Wanted: TypeAlias = Nullness | Spans
 
 
+@lru_cache(maxsize=256)  # a plan asks the same of many files
 def wanted(leaf: Predicate, type: t.DataType, form: KeyForm) -> Wanted:
     """What the leaf, bound to a column of the type, asks for."""
     match leaf:
