@@ -9,8 +9,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from polynya.arrow.merge.functions import Function
-from polynya.arrow.merge.spec import Engine, MergeSpec
+from polynya.model.aggregate_functions import Function
+from polynya.model.merge_spec import Engine, MergeSpec
 
 SEQUENCE, KIND, LEVEL = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL"
 INSERT, UPDATE_BEFORE, DELETE = 0, 1, 3

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from merge_reference import Refused, merge_reference
 from polynya.arrow.merge import drop_deletes, losers, merge, merge_spec, sort_rows
-from polynya.arrow.merge.spec import MergeSpec
 from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.merge_spec import MergeSpec
 from polynya.model.schema import schema_of
 
 ROW = pa.struct([("id", pa.int32()), ("v", pa.string()), ("w", pa.int32())])

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from polynya.arrow.merge import MergeSpec, merge, merge_spec, required_columns
-from polynya.arrow.merge.spec import Engine, SequenceGroup
 from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.merge_spec import Engine, SequenceGroup
 from polynya.model.schema import schema_of
 
 COLUMNS = pa.schema(
@@ -76,8 +76,8 @@ def test_columns_that_order_the_rows_are_read_though_not_asked_for():
             "ignore-retract",
         ),
         (PARTIAL | {"fields.a.aggregate-function": "sum"}, "sequence group"),
-        (PARTIAL | {"fields.g.sequence-group": "k"}, "primary-key column 'k'"),
-        (PARTIAL | {"fields.g.sequence-group": "a", "fields.h.sequence-group": "a"}, "more than one group"),
+        (PARTIAL | {"fields.g.sequence-group": "k"}, "column 'k' of the primary key"),
+        (PARTIAL | {"fields.g.sequence-group": "a", "fields.h.sequence-group": "a"}, "several groups"),
         (PARTIAL | {"ignore-delete": "true", "partial-update.remove-record-on-delete": "true"}, "ignore-delete"),
         (
             PARTIAL | {"fields.g.sequence-group": "a", "partial-update.remove-record-on-delete": "true"},

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polynya.arrow.merge import drop_deletes, merge, merge_spec
-from polynya.arrow.merge.spec import MergeSpec
 from polynya.arrow.sorted_runs import key_at, merge_buffer, merge_runs
 from polynya.errors import InvalidInputError
+from polynya.model.merge_spec import MergeSpec
 from polynya.model.schema import schema_of
 
 VALUES = pa.schema([("a", pa.string()), ("b", pa.float64()), ("v", pa.int64()), ("w", pa.int64())])

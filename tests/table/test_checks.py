@@ -83,12 +83,15 @@ def aggregation(**options) -> Schema:
         (partial(ignore_delete="true", partial_update__remove_record_on_delete="true"), "'ignore-delete' excludes"),
         (
             partial(fields__g__sequence_group="a", partial_update__remove_record_on_sequence_group="h"),
-            "'h' orders no group",
+            "'h' orders no sequence group",
         ),
         (partial(fields__a__aggregate_function="sum"), "needs a sequence group"),
         (partial(fields__default_aggregate_function="sum"), "needs a sequence group"),
         (pk(fields__g__sequence_group="a"), "use 'partial-update'"),
         (pk(fields__a__aggregate_function="sum"), "use 'aggregation'"),
+        (pk(partial_update__remove_record_on_delete="true"), "does nothing with merge-engine 'deduplicate'"),
+        (aggregation(fields__default_aggregate_function="sum"), "aggregate function 'sum' takes"),
+        (aggregation(fields__list__aggregate_function="max"), "takes a type without members, found ARRAY"),
         (
             aggregation(
                 fields__a__aggregate_function="sum",
@@ -217,7 +220,13 @@ def test_a_table_that_could_not_be_read_is_not_made():
         check_new_schema(schema(type="object-table"))
 
 
+@pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm64"])
+def test_a_function_that_polynya_lacks_is_refused_at_creation(function):
+    with pytest.raises(UnsupportedError, match=function):
+        check_new_schema(aggregation(fields__bytes__aggregate_function=function))
+
+
 def test_every_first_schema_of_a_golden_table_passes():
-    for name in golden_names():
+    for name in set(golden_names()) - {"agg_sketch"}:  # its functions are refused
         made = schema_file.decode((golden_table(name) / "schema" / "schema-0").read_bytes(), name=name)
         assert check_new_schema(made) == made, name

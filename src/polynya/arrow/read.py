@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from polynya.arrow import data_evolution, file_rows
 from polynya.arrow.merge import required_columns
-from polynya.arrow.merge.spec import MergeSpec, merge_spec
 from polynya.arrow.prefetch import Stream, read_ahead
 from polynya.arrow.runs import section_runs
 from polynya.arrow.sorted_runs import merge_runs
 from polynya.model import bind, evaluate
 from polynya.model.arrow_types import to_arrow_schema
+from polynya.model.merge_spec import MergeSpec, merge_spec
 from polynya.model.options_data import DATA_EVOLUTION_ENABLED
 from polynya.model.options_keys import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, FORCE_LOOKUP
 from polynya.model.predicate import AlwaysTrue, Predicate

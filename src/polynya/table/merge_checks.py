@@ -1,21 +1,20 @@
-"""What a new table says about merging: engine, sequence fields and groups, aggregate functions.
+"""What a new table says about merging, beyond what a merge needs (`model.merge_spec`).
 
-Paimon leaves some of these to the first write, or passes over them; here a table that could not be written, or an
-option that would do nothing, is refused when it is created.
+Paimon leaves some of this to the first write, or passes over it; here a table that could not be written, or an option
+that would do nothing, is refused when the table is created.
 """
-
-import re
 
 from polynya.errors import InvalidInputError
 from polynya.model import types as t
+from polynya.model.aggregate_functions import check_function, read_function
 from polynya.model.bucket_mode import BucketMode, bucket_mode
+from polynya.model.merge_spec import find_groups, merge_spec
 from polynya.model.options_keys import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
     CHANGELOG_PRODUCER,
     DELETION_VECTORS_ENABLED,
     FIELDS_DEFAULT_AGGREGATE_FUNCTION,
     FULL_COMPACTION_DELTA_COMMITS,
-    IGNORE_DELETE,
     MERGE_ENGINE,
     PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
     PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP,
@@ -24,37 +23,26 @@ from polynya.model.options_keys import (
 )
 from polynya.model.schema import Schema, require_columns
 
-_NUMBERS = (t.TinyInt, t.SmallInt, t.Int, t.BigInt, t.Float, t.Double, t.Decimal)
-_FUNCTION_TYPES: dict[str, tuple[type[t.DataType], ...]] = {
-    **dict.fromkeys(("max", "min", "last_value", "last_non_null_value"), (t.DataType,)),
-    **dict.fromkeys(("first_value", "first_non_null_value", "first_not_null_value"), (t.DataType,)),
-    **dict.fromkeys(("sum", "product"), _NUMBERS),
-    **dict.fromkeys(("bool_and", "bool_or"), (t.Boolean,)),
-    **dict.fromkeys(("collect", "nested_update", "nested_partial_update"), (t.Array,)),
-    **dict.fromkeys(("merge_map", "merge_map_with_keytime"), (t.Map,)),
-    **dict.fromkeys(("rbm32", "rbm64", "hll_sketch", "theta_sketch"), (t.VarBinary,)),
-    "listagg": (t.VarChar,),
+_KEYED_OPTIONS = (MERGE_ENGINE, SEQUENCE_FIELD, ROWKIND_FIELD, CHANGELOG_PRODUCER)
+_ENGINE_OPTIONS = {
+    "partial-update": (PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE, PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP),
+    "aggregation": (AGGREGATION_REMOVE_RECORD_ON_DELETE,),
 }
-_FUNCTION = re.compile(r"fields\.(.+)\.aggregate-function")
-_GROUP = re.compile(r"fields\.(.+)\.sequence-group")
-_IGNORE_RETRACT = re.compile(r"fields\.(.+)\.ignore-retract")
-_ENGINE_OPTIONS = (MERGE_ENGINE, SEQUENCE_FIELD, ROWKIND_FIELD, CHANGELOG_PRODUCER)
 
 
 def check_merging(schema: Schema) -> None:
-    """Raise InvalidInputError when the merge options do not fit the table or each other."""
+    """Raise when the merge options do not fit the table or each other, or ask for a function that polynya lacks."""
     if schema.primary_key:
         _check_engine(schema)
         _check_sequence(schema)
         _check_functions(schema)
-        _check_groups(schema)
-        _check_removal(schema)
+        merge_spec(schema)
     else:
         _check_append(schema)
 
 
 def _check_append(schema: Schema) -> None:
-    for option in _ENGINE_OPTIONS:
+    for option in _KEYED_OPTIONS:
         found = option.find_text(schema.options)
         if found is not None and found != option.default:
             raise InvalidInputError(
@@ -84,11 +72,8 @@ def _check_engine(schema: Schema) -> None:
 
 def _check_sequence(schema: Schema) -> None:
     ordering = SEQUENCE_FIELD.find(schema.options) or ()
-    require_columns(schema, ordering, "option 'sequence.field'")
     if len(set(ordering)) < len(ordering):
         raise InvalidInputError(f"option 'sequence.field': expected each column once, found {', '.join(ordering)}")
-    if ordering and MERGE_ENGINE.of(schema.options) == "first-row":
-        raise InvalidInputError("option 'sequence.field' excludes merge-engine 'first-row'")
     if ordering and bucket_mode(schema) is BucketMode.KEY_DYNAMIC:
         raise InvalidInputError("option 'sequence.field' needs a primary key with all partition columns")
     for column in ordering:
@@ -97,69 +82,16 @@ def _check_sequence(schema: Schema) -> None:
 
 
 def _check_functions(schema: Schema) -> None:
-    engine = MERGE_ENGINE.of(schema.options)
-    default = FIELDS_DEFAULT_AGGREGATE_FUNCTION.find(schema.options)
-    named = _matching(schema, _FUNCTION)
-    if (named or default) and engine not in ("aggregation", "partial-update"):
-        raise InvalidInputError(f"aggregate functions do nothing with merge-engine '{engine}'; use 'aggregation'")
-    for column, function in [*named.items(), *([] if default is None else [("", default)])]:
-        types = _FUNCTION_TYPES.get(function)
-        if types is None:
-            raise InvalidInputError(f"unknown aggregate function '{function}'; there are {', '.join(_FUNCTION_TYPES)}")
-        if column and not isinstance(schema.column(column).type, types):
-            expected = " or ".join(type.__name__.upper() for type in types)
-            raise InvalidInputError(f"column '{column}': aggregate function '{function}' takes {expected}")
-
-
-def _check_groups(schema: Schema) -> None:
-    engine, groups = MERGE_ENGINE.of(schema.options), _matching(schema, _GROUP)
-    if groups and engine != "partial-update":
+    options, engine = schema.options, MERGE_ENGINE.of(schema.options)
+    for owner, engine_options in _ENGINE_OPTIONS.items():
+        for option in engine_options:
+            if option.find(options) and engine != owner:
+                raise InvalidInputError(f"option '{option.key}' does nothing with merge-engine '{engine}'; remove it")
+    if find_groups(options) and engine != "partial-update":
         raise InvalidInputError(f"sequence groups do nothing with merge-engine '{engine}'; use 'partial-update'")
-    ordering = {name for key in groups for name in _split(key)}
-    members = [name for key, value in groups.items() for name in (*_split(key), *_split(value))]
-    require_columns(schema, members, "sequence-group")
-    for name in members:
-        if name in schema.primary_key:
-            raise InvalidInputError(f"sequence-group: column '{name}' of the primary key cannot be part of a group")
-        if members.count(name) > 1:
-            raise InvalidInputError(f"sequence-group: column '{name}' stands in several groups; keep one")
-    for name in PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP.find(schema.options) or ():
-        if name not in ordering:
-            raise InvalidInputError(
-                f"option 'partial-update.remove-record-on-sequence-group': '{name}' orders no group"
-            )
-    if engine == "partial-update":
-        _check_group_functions(schema, set(members))
-
-
-def _check_group_functions(schema: Schema, in_groups: set[str]) -> None:
-    default = FIELDS_DEFAULT_AGGREGATE_FUNCTION.find(schema.options)
-    outside = set(schema.names) - in_groups - set(schema.primary_key) - set(SEQUENCE_FIELD.find(schema.options) or ())
-    for name in schema.names:
-        function = schema.options.get(f"fields.{name}.aggregate-function", default)
-        if name in outside and function not in (None, "last_non_null_value"):
-            raise InvalidInputError(f"column '{name}': aggregate function '{function}' needs a sequence group")
-
-
-def _check_removal(schema: Schema) -> None:
-    options = schema.options
-    on_delete = PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE.of(options)
-    if on_delete and _matching(schema, _GROUP):
-        raise InvalidInputError("option 'partial-update.remove-record-on-delete' excludes sequence groups")
-    on_group = PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP.find(options)
-    if IGNORE_DELETE.of(options) and (on_delete or on_group):
-        raise InvalidInputError("option 'ignore-delete' excludes the options 'partial-update.remove-record-on-...'")
-    ignoring = [column for column, flag in _matching(schema, _IGNORE_RETRACT).items() if flag.lower() == "true"]
-    if ignoring and AGGREGATION_REMOVE_RECORD_ON_DELETE.of(options):
-        raise InvalidInputError(
-            f"option 'fields.{ignoring[0]}.ignore-retract' excludes 'aggregation.remove-record-on-delete'"
-        )
-
-
-def _matching(schema: Schema, shape: re.Pattern[str]) -> dict[str, str]:
-    found = ((shape.fullmatch(key), value) for key, value in schema.options.items())
-    return {match[1]: value for match, value in found if match}
-
-
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    functions = {name: options.get(f"fields.{name}.aggregate-function") for name in schema.names}
+    named = {name: function for name, function in functions.items() if function is not None}
+    if (named or FIELDS_DEFAULT_AGGREGATE_FUNCTION.find(options)) and engine not in ("aggregation", "partial-update"):
+        raise InvalidInputError(f"aggregate functions do nothing with merge-engine '{engine}'; use 'aggregation'")
+    for name, function in named.items():
+        check_function(read_function(options, name, function), name, schema.column(name).type)

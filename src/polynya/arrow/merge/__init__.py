@@ -10,8 +10,8 @@ import pyarrow as pa
 from polynya.arrow.merge import aggregation, deduplicate, first_row, partial_update
 from polynya.arrow.merge.folding import take_rows
 from polynya.arrow.merge.order import Groups, Ints, group_rows, is_retract, nearest_level, to_array
-from polynya.arrow.merge.spec import Engine, MergeSpec, merge_spec, required_columns
 from polynya.errors import UnsupportedError
+from polynya.model.merge_spec import Engine, MergeSpec, merge_spec, required_columns
 from polynya.model.schema import LEVEL
 
 __all__ = [

@@ -27,7 +27,9 @@ from polynya.arrow.merge.events import (
     picked,
 )
 from polynya.arrow.merge.folding import Folded
-from polynya.arrow.merge.functions import (
+from polynya.arrow.merge.order import Bools, Ints, codes, to_array
+from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
+from polynya.model.aggregate_functions import (
     FIRST_NON_NULL_VALUE,
     FIRST_VALUE,
     KEY,
@@ -36,8 +38,6 @@ from polynya.arrow.merge.functions import (
     NESTED,
     Function,
 )
-from polynya.arrow.merge.order import Bools, Ints, codes, to_array
-from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 
 _RETRACTABLE = (KEY, LAST_VALUE, LAST_NON_NULL_VALUE, "sum", "product", "collect", "merge_map", "nested_update")
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow.merge.events import BASE, RETRACT, REVERSED, Events, first_of, last_of
-from polynya.arrow.merge.functions import NO_LIMIT, Function
 from polynya.arrow.merge.order import Bools, Ints, codes
 from polynya.errors import InvalidInputError
+from polynya.model.aggregate_functions import NO_LIMIT, Function
 
 _Fold = Callable[[list[int], list[int], int], list[int]]  # elements so far, elements of the record, op -> elements
 

@@ -6,9 +6,9 @@ import pyarrow.compute as pc
 
 from polynya.arrow.merge.aggregates_nested import first_occurrence, list_bounds
 from polynya.arrow.merge.events import ADD, REVERSED, Events, last_of
-from polynya.arrow.merge.functions import Function
 from polynya.arrow.merge.order import Bools, codes
 from polynya.errors import UnsupportedError
+from polynya.model.aggregate_functions import Function
 
 # The characters that Java's Character.isWhitespace knows.
 _BLANK = (

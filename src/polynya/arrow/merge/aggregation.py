@@ -7,7 +7,7 @@ from polynya.arrow.merge.aggregates import fold
 from polynya.arrow.merge.events import ADD, BASE, RETRACT, Events
 from polynya.arrow.merge.folding import DELETE, Folded, forget, merged, records
 from polynya.arrow.merge.order import Groups, to_array
-from polynya.arrow.merge.spec import MergeSpec
+from polynya.model.merge_spec import MergeSpec
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 

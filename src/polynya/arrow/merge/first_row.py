@@ -5,8 +5,8 @@ import pyarrow as pa
 
 from polynya.arrow.merge.events import first_of
 from polynya.arrow.merge.order import Groups, Ints, is_retract
-from polynya.arrow.merge.spec import MergeSpec
 from polynya.errors import InvalidInputError
+from polynya.model.merge_spec import MergeSpec
 
 
 def winners(rows: pa.Table, groups: Groups, spec: MergeSpec) -> Ints:

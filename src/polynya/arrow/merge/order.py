@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.arrow.merge.spec import MergeSpec
+from polynya.model.merge_spec import MergeSpec
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 Ints = npt.NDArray[np.int64]

@@ -14,10 +14,10 @@ import pyarrow as pa
 from polynya.arrow.merge.aggregates import fold
 from polynya.arrow.merge.events import ADD, BASE, RETRACT, REVERSED, Events, Ops, first_of, last_of
 from polynya.arrow.merge.folding import DELETE, Folded, forget, merged, records
-from polynya.arrow.merge.functions import LAST_NON_NULL_VALUE, LAST_VALUE, Function
 from polynya.arrow.merge.order import Bools, Groups, Ints, codes, to_array
-from polynya.arrow.merge.spec import MergeSpec, SequenceGroup
 from polynya.errors import InvalidInputError
+from polynya.model.aggregate_functions import LAST_NON_NULL_VALUE, LAST_VALUE, Function
+from polynya.model.merge_spec import MergeSpec, SequenceGroup
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 _REPLACE = Function(LAST_VALUE)

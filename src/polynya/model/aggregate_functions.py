@@ -1,10 +1,11 @@
-"""The aggregate functions by name: their options and the types they take. `aggregates.py` computes them."""
+"""The aggregate functions by name: their options and the types they take. `arrow/merge` computes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
+from polynya.model.option_kinds import parse_names
 
 KEY = "primary-key"  # no function of its own: the columns of the key, equal in every record
 LAST_VALUE = "last_value"
@@ -35,6 +36,12 @@ _TYPES: dict[str, tuple[type[t.DataType], ...]] = {
     "nested_update": (t.Array,),
     "nested_partial_update": (t.Array,),
     "rbm32": (t.VarBinary,),
+}
+_EXPECTED = {
+    **{name: " or ".join(type.__name__.upper() for type in types) for name, types in _TYPES.items()},
+    **dict.fromkeys(("max", "min"), "a type without members"),
+    **dict.fromkeys(NESTED, "ARRAY of ROW"),
+    "merge_map_with_keytime": "MAP of ROW with a value and its time",
 }
 _NO_LIBRARY = ("hll_sketch", "theta_sketch", "rbm64")  # no sound library reads and writes the bytes of these
 
@@ -68,8 +75,8 @@ def read_function(options: Mapping[str, str], column: str, name: str) -> Functio
         ignore_retract=option("ignore-retract", "false").lower() == "true",
         distinct=option("distinct", "false").lower() == "true",
         delimiter=option("list-agg-delimiter", ","),
-        nested_key=_names(option("nested-key", "")),
-        nested_sequence=_names(option("nested-sequence-field", "")),
+        nested_key=parse_names(option("nested-key", "")),
+        nested_sequence=parse_names(option("nested-sequence-field", "")),
         null_key=option("nested-key-null-strategy", "merge").lower(),
         count_limit=int(limit),
         time_field=options.get(f"fields.{column}.ts-field"),
@@ -125,9 +132,6 @@ def _check_key_time(function: Function, column: str, type: t.DataType) -> None:
 
 def _wrong_type(function: Function, column: str, type: t.DataType) -> InvalidInputError:
     return InvalidInputError(
-        f"column '{column}': aggregate function '{function.name}' does not take type {type.__class__.__name__}"
+        f"column '{column}': aggregate function '{function.name}' takes {_EXPECTED[function.name]}, "
+        f"found {type.__class__.__name__.upper()}"
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

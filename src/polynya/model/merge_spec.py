@@ -13,26 +13,36 @@
 A combination that Paimon refuses is an InvalidInputError; a function that polynya lacks is an UnsupportedError.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from polynya.arrow.merge.functions import KEY, LAST_NON_NULL_VALUE, LAST_VALUE, Function, check_function, read_function
 from polynya.errors import InvalidInputError
-from polynya.model.schema import Schema
-
-_IGNORE_DELETE = (
-    "ignore-delete",
-    "first-row.ignore-delete",
-    "deduplicate.ignore-delete",
-    "partial-update.ignore-delete",
+from polynya.model.aggregate_functions import (
+    KEY,
+    LAST_NON_NULL_VALUE,
+    LAST_VALUE,
+    Function,
+    check_function,
+    read_function,
 )
-_GROUP_SUFFIX = ".sequence-group"
-_REMOVE_ON_DELETE = {
-    "partial-update": "partial-update.remove-record-on-delete",
-    "aggregation": "aggregation.remove-record-on-delete",
-}
-_REMOVE_ON_GROUP = "partial-update.remove-record-on-sequence-group"
+from polynya.model.option_kinds import parse_names
+from polynya.model.options_keys import (
+    AGGREGATION_REMOVE_RECORD_ON_DELETE,
+    FIELDS_DEFAULT_AGGREGATE_FUNCTION,
+    IGNORE_DELETE,
+    IGNORE_UPDATE_BEFORE,
+    MERGE_ENGINE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP,
+    ROWKIND_FIELD,
+    SEQUENCE_FIELD,
+    SEQUENCE_FIELD_SORT_ORDER,
+)
+from polynya.model.schema import Schema, require_columns
+
+_GROUP = re.compile(r"fields\.(.+)\.sequence-group")
 
 
 class Engine(Enum):
@@ -75,23 +85,23 @@ def merge_spec(schema: Schema) -> MergeSpec:
     options = schema.options
     if not schema.trimmed_primary_key:
         raise InvalidInputError("merge: expected a primary key with a column outside the partition, found none")
-    engine = _engine(options)
-    sequence_fields = _names(options.get("sequence.field", ""))
-    _check_columns(schema, sequence_fields, "sequence.field")
+    engine = Engine(MERGE_ENGINE.of(options))
+    sequence_fields = SEQUENCE_FIELD.find(options) or ()
+    require_columns(schema, sequence_fields, "option 'sequence.field'")
     if engine is Engine.FIRST_ROW and sequence_fields:
-        raise InvalidInputError("option 'sequence.field' cannot be used with merge-engine 'first-row'; remove one")
+        raise InvalidInputError("option 'sequence.field' excludes merge-engine 'first-row'; remove one")
     groups = _groups(schema) if engine is Engine.PARTIAL_UPDATE else ()
     spec = MergeSpec(
         key=schema.trimmed_primary_key,
         engine=engine,
         sequence_fields=sequence_fields,
-        descending=_choice(options, "sequence.field.sort-order", ("ascending", "descending")) == "descending",
-        ignore_delete=any(_flag(options, name) for name in _IGNORE_DELETE),
-        ignore_update_before=_flag(options, "ignore-update-before"),
-        rowkind_field=options.get("rowkind.field"),
+        descending=SEQUENCE_FIELD_SORT_ORDER.of(options) == "descending",
+        ignore_delete=IGNORE_DELETE.of(options),
+        ignore_update_before=IGNORE_UPDATE_BEFORE.of(options),
+        rowkind_field=ROWKIND_FIELD.find(options),
         functions=_functions(schema, engine, sequence_fields, groups),
         groups=groups,
-        remove_on_delete=engine.value in _REMOVE_ON_DELETE and _flag(options, _REMOVE_ON_DELETE[engine.value]),
+        remove_on_delete=_removes_on_delete(options, engine),
         not_null=frozenset(column.name for column in schema.fields if not column.type.nullable),
     )
     _check_combination(spec)
@@ -107,35 +117,44 @@ def required_columns(spec: MergeSpec, projected: Sequence[str]) -> tuple[str, ..
     return tuple(needed)
 
 
-def _engine(options: Mapping[str, str]) -> Engine:
-    found = _choice(options, "merge-engine", tuple(engine.value for engine in Engine))
-    return Engine(found)
+def find_groups(options: Mapping[str, str]) -> tuple[SequenceGroup, ...]:
+    """The sequence groups that the options name, whatever the engine."""
+    removing = PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP.find(options) or ()
+    found = ((_GROUP.fullmatch(key), value) for key, value in options.items())
+    named = ((parse_names(match[1]), parse_names(value)) for match, value in found if match)
+    return tuple(
+        SequenceGroup(ordering, protected, not set(removing).isdisjoint(ordering)) for ordering, protected in named
+    )
+
+
+def _removes_on_delete(options: Mapping[str, str], engine: Engine) -> bool:
+    match engine:
+        case Engine.PARTIAL_UPDATE:
+            return PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE.of(options)
+        case Engine.AGGREGATION:
+            return AGGREGATION_REMOVE_RECORD_ON_DELETE.of(options)
+        case Engine.DEDUPLICATE | Engine.FIRST_ROW:
+            return False
 
 
 def _groups(schema: Schema) -> tuple[SequenceGroup, ...]:
-    removing = _names(schema.options.get(_REMOVE_ON_GROUP, ""))
-    groups = tuple(
-        SequenceGroup(
-            ordering := _names(option.removeprefix("fields.").removesuffix(_GROUP_SUFFIX)),
-            _names(protected),
-            not set(removing).isdisjoint(ordering),
-        )
-        for option, protected in schema.options.items()
-        if option.startswith("fields.") and option.endswith(_GROUP_SUFFIX)
-    )
+    groups = find_groups(schema.options)
     taken: set[str] = set()
     for group in groups:
         members = (*group.ordering, *group.protected)
-        _check_columns(schema, members, "sequence-group")
+        require_columns(schema, members, "sequence-group")
         for name in members:
             if name in schema.primary_key:
-                raise InvalidInputError(f"sequence-group: primary-key column '{name}' cannot be part of a group")
+                raise InvalidInputError(f"sequence-group: column '{name}' of the primary key cannot be part of a group")
             if name in taken:
-                raise InvalidInputError(f"sequence-group: column '{name}' belongs to more than one group; keep one")
+                raise InvalidInputError(f"sequence-group: column '{name}' stands in several groups; keep one")
             taken.add(name)
-    unknown = set(removing) - {name for group in groups for name in group.ordering}
-    if unknown:
-        raise InvalidInputError(f"option '{_REMOVE_ON_GROUP}': '{sorted(unknown)[0]}' orders no sequence group")
+    ordering = {name for group in groups for name in group.ordering}
+    for name in PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP.find(schema.options) or ():
+        if name not in ordering:
+            raise InvalidInputError(
+                f"option 'partial-update.remove-record-on-sequence-group': '{name}' orders no sequence group"
+            )
     return groups
 
 
@@ -156,70 +175,46 @@ def _aggregate(schema: Schema, column: str, sequence_fields: Sequence[str]) -> F
         return Function(LAST_VALUE)
     if column in schema.primary_key:
         return Function(KEY)
-    return _declared(schema, column) or read_function(schema.options, column, LAST_NON_NULL_VALUE)
+    return _declared(schema, column, _function_name(schema, column) or LAST_NON_NULL_VALUE)
 
 
 def _group_functions(schema: Schema, groups: tuple[SequenceGroup, ...]) -> dict[str, Function]:
     ordering = {name for group in groups for name in group.ordering}
     protected = {name for group in groups for name in group.protected}
     functions = {}
-    for name in schema.names:
-        if name in schema.primary_key or name in ordering:
+    for column in schema.names:
+        name = _function_name(schema, column)
+        if name is None or column in schema.primary_key or column in ordering:
             continue
-        function = _declared(schema, name)
-        if function is None:
-            continue
-        if function.name != LAST_NON_NULL_VALUE and name not in protected:
+        if name != LAST_NON_NULL_VALUE and column not in protected:
             raise InvalidInputError(
-                f"column '{name}': aggregate function '{function.name}' of a partial update needs a sequence group; "
+                f"column '{column}': aggregate function '{name}' of a partial update needs a sequence group; "
                 f"name the column in a 'fields.<column>.sequence-group' option"
             )
-        functions[name] = function
+        functions[column] = _declared(schema, column, name)
     return functions
 
 
-def _declared(schema: Schema, column: str) -> Function | None:
-    name = schema.options.get(
-        f"fields.{column}.aggregate-function", schema.options.get("fields.default-aggregate-function")
-    )
-    if name is None:
-        return None
+def _function_name(schema: Schema, column: str) -> str | None:
+    default = FIELDS_DEFAULT_AGGREGATE_FUNCTION.find(schema.options)
+    return schema.options.get(f"fields.{column}.aggregate-function", default)
+
+
+def _declared(schema: Schema, column: str, name: str) -> Function:
     function = read_function(schema.options, column, name)
     check_function(function, column, schema.column(column).type)
     return function
 
 
 def _check_combination(spec: MergeSpec) -> None:
-    removes_on_group = any(group.removes_record for group in spec.groups)
-    if spec.ignore_delete and (removes_on_group or (spec.remove_on_delete and spec.engine is Engine.PARTIAL_UPDATE)):
-        raise InvalidInputError("options 'ignore-delete' and 'partial-update.remove-record-on-*' exclude each other")
-    if spec.groups and spec.remove_on_delete:
-        raise InvalidInputError("sequence groups and 'partial-update.remove-record-on-delete' exclude each other")
+    removes = spec.remove_on_delete and spec.engine is Engine.PARTIAL_UPDATE
+    if spec.ignore_delete and (removes or any(group.removes_record for group in spec.groups)):
+        raise InvalidInputError("option 'ignore-delete' excludes the options 'partial-update.remove-record-on-...'")
+    if spec.groups and removes:
+        raise InvalidInputError("option 'partial-update.remove-record-on-delete' excludes sequence groups")
     if spec.engine is Engine.AGGREGATION and spec.remove_on_delete:
         for column, function in spec.functions.items():
             if function.ignore_retract:
                 raise InvalidInputError(
-                    f"options 'fields.{column}.ignore-retract' and 'aggregation.remove-record-on-delete' "
-                    f"exclude each other"
+                    f"option 'fields.{column}.ignore-retract' excludes 'aggregation.remove-record-on-delete'"
                 )
-
-
-def _check_columns(schema: Schema, names: Sequence[str], option: str) -> None:
-    for name in names:
-        if schema.find(name) is None:
-            raise InvalidInputError(f"{option}: column '{name}' does not exist; the table has {schema.names}")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _flag(options: Mapping[str, str], name: str) -> bool:
-    return _choice(options, name, ("false", "true")) == "true"
-
-
-def _choice(options: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    found = options.get(name, choices[0]).strip().lower()
-    if found not in choices:
-        raise InvalidInputError(f"option '{name}' must be one of {', '.join(choices)}, got '{options[name]}'")
-    return found
