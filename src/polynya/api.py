@@ -11,12 +11,13 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from polynya.arrow import casts, compact_table, files, ingest, read
+from polynya.arrow import casts, compact_table, files, ingest, read, rows
 from polynya.arrow.compact_table import CompactRequest
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
 from polynya.errors import InvalidInputError, NotFoundError
 from polynya.model import bind
+from polynya.model.literals import Value
 from polynya.model.options import require_readable, require_writable
 from polynya.model.partition import SpecValue
 from polynya.model.predicate import TRUE, Predicate
@@ -228,6 +229,19 @@ class Table:
             raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
         request = WriteRequest(mode == "overwrite", partition, rowkind, author)
         return ingest.write(Target(table.root, table.schema), table.snapshot, data, request)
+
+    def delete(self, where: str | Predicate) -> Commit:
+        """Delete the rows that match; a row for which the condition is unknown stays."""
+        table = self.refresh()
+        require_writable(table.schema)
+        return rows.delete(Target(table.root, table.schema), bind.bind(parse_predicate(where), table.schema.fields))
+
+    def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
+        """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
+        table = self.refresh()
+        require_writable(table.schema)
+        predicate = bind.bind(parse_predicate(where), table.schema.fields)
+        return rows.update(Target(table.root, table.schema), assignments, predicate)
 
     def compact(
         self, full: bool = False, where: str | Predicate | None = None, dry_run: bool = False

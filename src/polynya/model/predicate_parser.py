@@ -36,10 +36,12 @@ from polynya.model.predicate import (
 )
 
 
-class _Grammar(Spark):  # type: ignore[misc]  # sqlglot's types are not followed
+class Grammar(Spark):  # type: ignore[misc]  # sqlglot's types are not followed
     """Spark SQL where a doubled quote inside a string is one quote, as Spark 4 reads it."""
 
     class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]  # the same
+        """Its quotes."""
+
         STRING_ESCAPES = ("'", '"', "\\")
 
 
@@ -66,16 +68,27 @@ def parse(text: str) -> Predicate:
     InvalidInputError gives the position of a syntax error; UnsupportedError names what is not understood.
     """
     try:
-        return _predicate(sqlglot.parse_one(text, into=exp.Condition, dialect=_Grammar))
+        return _predicate(sqlglot.parse_one(text, into=exp.Condition, dialect=Grammar))
     except ParseError as error:
-        raise InvalidInputError(f"predicate {text!r}: {_problem(error)}") from error
+        raise InvalidInputError(f"predicate {text!r}: {problem_of(error)}") from error
     except TokenError as error:
         raise InvalidInputError(f"predicate {text!r}: {_open_quote(error)}") from error
     except RecursionError as error:
         raise InvalidInputError(f"predicate of {len(text)} characters: nested too deep; use IN or fewer NOT") from error
 
 
-def _problem(error: ParseError) -> str:
+def condition_of(node: exp.Expression) -> Predicate:
+    """The predicate that a parsed condition states."""
+    return _predicate(node)
+
+
+def literal_of(node: exp.Expression) -> Value:
+    """The value of a parsed literal."""
+    return _value(node)
+
+
+def problem_of(error: ParseError) -> str:
+    """What is wrong with a text, and where."""
     if not error.errors:
         return "expected a condition, found nothing"
     found = error.errors[0]
@@ -286,4 +299,4 @@ def _kind(node: exp.Expression) -> str:
 
 
 def _sql(node: exp.Expression) -> str:
-    return str(node.sql(dialect=_Grammar))
+    return str(node.sql(dialect=Grammar))
