@@ -16,13 +16,14 @@ from polynya.codec.deletion_vector import FRAME_BYTES, decode_vector
 from polynya.errors import CorruptFileError, NotFoundError
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.model.evolve_predicate import evolve_predicate
-from polynya.model.options_data import INDEX_FILE_IN_DATA_FILE_DIR
-from polynya.model.predicate import Predicate
+from polynya.model.options_data import FILE_INDEX_READ_ENABLED, INDEX_FILE_IN_DATA_FILE_DIR
+from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.paimon import layout
 from polynya.storage import open_storage
 from polynya.storage.protocol import Storage
+from polynya.table.index_prune import may_match
 from polynya.table.paths import bucket_folder, require_declared
 
 BATCH_ROWS = 65536
@@ -63,6 +64,7 @@ class DataFile:
     dv_external_path: str | None = None
     dv_offset: int | None = None
     dv_length: int | None = None
+    extra_files: tuple[str, ...] = ()
 
 
 def files_of(table: pa.Table) -> list[DataFile]:
@@ -90,6 +92,8 @@ def read(
 
     The predicate only lets row groups be skipped. Errors name the table, partition, bucket and file.
     """
+    if not index_may_match(source, file, predicate):
+        return
     vector = read_vector(source, file) if file.dv_file is not None else None
     try:
         for first_row, batch in read_positions(source, file, wanted, predicate):
@@ -135,6 +139,16 @@ def stored_fields(source: RowSource, file: DataFile) -> tuple[Field, ...]:
     return tuple(field for field in found if field is not None)
 
 
+def index_may_match(source: RowSource, file: DataFile, predicate: Predicate) -> bool:
+    """Whether the index beside the file, if there is one, lets a row match."""
+    names = [name for name in file.extra_files if name.endswith(layout.INDEX_SUFFIX)]
+    if not names or isinstance(predicate, AlwaysTrue) or not FILE_INDEX_READ_ENABLED.of(source.schema.options):
+        return True
+    storage, path = _locate(source, file, names[0])
+    written = source.file_schemas[file.schema_id]
+    return may_match(storage.read(path), predicate, source.schema, written, file.row_count, file.file_name)
+
+
 def read_vector(source: RowSource, file: DataFile) -> Bitmap:
     """The positions of the file that are deleted."""
     assert file.dv_file is not None
@@ -161,9 +175,7 @@ def _stored_batches(
     if not projection.columns:
         yield from _bare_rows(file.row_count)
         return
-    storage, name = source.storage, f"{bucket_folder(file.partition, file.bucket, source.schema)}/{file.file_name}"
-    if file.external_path is not None:
-        storage, name = _external(file.external_path, source.schema)
+    storage, name = _locate(source, file, file.file_name)
     yield from files.read(
         storage,
         name,
@@ -181,6 +193,14 @@ def _bare_rows(row_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     for start in range(0, row_count, BATCH_ROWS):
         rows = pa.nulls(min(BATCH_ROWS, row_count - start))
         yield start, pa.RecordBatch.from_arrays([rows], ["_"]).select([])
+
+
+def _locate(source: RowSource, file: DataFile, name: str) -> tuple[Storage, str]:
+    """Where the file, or one that stands beside it, is."""
+    if file.external_path is None:
+        return source.storage, f"{bucket_folder(file.partition, file.bucket, source.schema)}/{name}"
+    storage, own_name = _external(file.external_path, source.schema)
+    return storage, name if name != file.file_name else own_name
 
 
 def _external(url: str, schema: Schema) -> tuple[Storage, str]:

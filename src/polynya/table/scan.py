@@ -40,6 +40,7 @@ from polynya.table import entries, file_stats
 from polynya.table.buckets import BucketFilter
 from polynya.table.edit import vectors_by_file
 from polynya.table.history import TableRoot
+from polynya.table.index_prune import indexes_may_match
 from polynya.table.plan import Plan, Pruned
 from polynya.table.splits import SplitRules, cut
 
@@ -163,9 +164,10 @@ class _Planner:
         if isinstance(self.by_value, AlwaysTrue) or rules.by_row_id:
             return cut(live, rules)
         if not self.has_key:
-            return cut(self._keep(live, "value statistics", self._value_mask), rules)
+            live = self._keep(live, "value statistics", self._value_mask)
+            return cut(self._keep(live, "file index", self._index_mask), rules)
         sections = cut(live, rules)
-        kept = self._keep(sections, "value statistics", self._section_mask)
+        kept = self._keep(sections, "value statistics and file index", self._section_mask)
         return cut(kept.drop_columns(["split", "section", "raw"]), rules)
 
     def _partition_mask(self, live: pa.Table) -> Mask:
@@ -186,8 +188,12 @@ class _Planner:
     def _value_mask(self, live: pa.Table) -> Mask:
         return file_stats.values_may_match(live, self.by_value, self.schema, self.source.schema_of)
 
+    def _index_mask(self, live: pa.Table) -> Mask:
+        return indexes_may_match(live, self.by_value, self.schema, self.source.schema_of)
+
     def _section_mask(self, live: pa.Table) -> Mask:
         matches = self._value_mask(live)
+        matches[matches] = self._index_mask(live.filter(pa.array(matches)))
         sections = live["section"].to_numpy()
         size = np.bincount(sections)[sections]
         hit = np.bincount(sections, weights=matches)[sections] > 0
