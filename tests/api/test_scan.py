@@ -115,7 +115,7 @@ def test_an_unknown_column_is_named_with_a_suggestion(orders):
 
 def test_an_expired_snapshot_says_which_ones_there_are():
     table = polynya.open_table(golden_table("expired"))
-    with pytest.raises(polynya.NotFoundError, match="snapshot 1 .* available are snapshots 5 to 7"):
+    with pytest.raises(polynya.NotFoundError, match=r"snapshot 1 .* available are snapshots 5 to 7"):
         table.at(snapshot_id=1)
 
 

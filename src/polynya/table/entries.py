@@ -15,6 +15,7 @@ from polynya.codec.avro_container import AvroSource
 from polynya.paimon import index_manifest, layout, manifest, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.storage.protocol import Storage
+from polynya.table import manifest_image
 from polynya.table.history import TableRoot
 from polynya.table.manifest_cache import SHARED
 
@@ -46,15 +47,28 @@ def read_entries(root: TableRoot, metas: pa.Table, columns: Sequence[str] | None
     Manifests that the process has not decoded before are decoded together, on all cores.
     """
     wanted = tuple(columns) if columns is not None else tuple(manifest.SCHEMA.names)
-    names, sizes = metas["file_name"].to_pylist(), metas["file_size"].to_pylist()
-    held = {name: SHARED.find((root.storage.location, name), wanted) for name in names}
-    missing = [(name, size) for name, size in zip(names, sizes, strict=True) if held[name] is None]
+    location = root.storage.location
+    files = list(zip(metas["file_name"].to_pylist(), metas["file_size"].to_pylist(), strict=True))
+    held = {one: _find_decoded(location, *one, wanted) for one in files}
+    missing = [one for one in files if held[one] is None]
     sources = list(_READERS.map(lambda one: source_of(root.storage, *one), missing))
     decoded = manifest.decode_sources(sources, wanted)
-    for (name, _), start, end in zip(missing, (0, *decoded.row_ends), decoded.row_ends, strict=False):
-        held[name] = decoded.table.slice(start, end - start)
-        SHARED.put((root.storage.location, name), held[name])
-    return pa.concat_tables([held[name] for name in names]) if names else decoded.table
+    for one, start, end in zip(missing, (0, *decoded.row_ends), decoded.row_ends, strict=False):
+        held[one] = decoded.table.slice(start, end - start)
+        SHARED.put((location, *one), held[one])
+        manifest_image.put(location, *one, held[one])
+    return pa.concat_tables([held[one] for one in files]) if files else decoded.table
+
+
+def _find_decoded(location: str, name: str, size_bytes: int, columns: Sequence[str]) -> pa.Table | None:
+    """The manifest as this process or an earlier one decoded it."""
+    held = SHARED.find((location, name, size_bytes), columns)
+    if held is not None:
+        return held
+    image = manifest_image.find(location, name, size_bytes, columns)
+    if image is not None:
+        SHARED.put((location, name, size_bytes), image)
+    return image
 
 
 def read_live(root: TableRoot, snapshot: Snapshot | None, columns: Sequence[str] | None = None) -> pa.Table:
