@@ -64,6 +64,8 @@ def assign_type(array: pa.Array, wanted: pa.DataType, column: str) -> pa.Array:
     try:
         if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
             return array.cast(wanted)
+        if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
+            return array.cast(pa.decimal128(38, wanted.scale)).cast(wanted)  # Arrow asks for room for any integer
         if pa.types.is_decimal(array.type) and pa.types.is_decimal(wanted) and array.type.scale > wanted.scale:
             array = pc.round(array, ndigits=wanted.scale, round_mode="half_towards_infinity")
             return array.cast(wanted)

@@ -6,6 +6,7 @@ Every check is pure: it takes the live entries of the changed partitions and the
 2. A file is added once, and a file that is deleted is there.
 3. On levels above 0 the key ranges of one bucket and level do not overlap.
 4. A deletion vector belongs to a live file; so a file that got one since cannot be replaced by its old rows.
+5. The vectors of a fixed bucket stand in one index file.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from polynya.codec import binary_rows
 from polynya.errors import InvalidInputError
 from polynya.paimon.snapshot import CommitKind
-from polynya.table.edit import ChangeConflictError, Edit, vectors_by_file
+from polynya.table.edit import DELETION_VECTORS, ChangeConflictError, Edit, vectors_by_file
 from polynya.table.entries import identities, is_same
 
 
@@ -34,6 +35,7 @@ def check(base: pa.Table, edit: Edit, index: pa.Table, kind: CommitKind, key_typ
     if key_types:
         check_key_ranges(after, edit.added, key_types)
     check_vectors(after, index)
+    check_vector_files(after, index)
 
 
 def live_after(base: pa.Table, edit: Edit) -> pa.Table:
@@ -123,6 +125,17 @@ def check_vectors(live: pa.Table, index: pa.Table) -> None:
     if stray.num_rows:
         name = stray["file_name"][0]
         raise ChangeConflictError(f"data file {name}, of which rows are deleted, is not in the table any more", stray)
+
+
+def check_vector_files(live: pa.Table, index: pa.Table) -> None:
+    """A bucket of a table with fixed buckets has its deletion vectors in one file."""
+    fixed = pc.unique(live.filter(pc.greater(live["total_buckets"], 0))["partition"])
+    vectors = index.filter(pc.equal(index["index_type"], DELETION_VECTORS))
+    vectors = vectors.filter(pc.is_in(vectors["partition"], fixed))
+    counts = vectors.group_by(["partition", "bucket"], use_threads=False).aggregate([("file_name", "count")])
+    several = counts.filter(pc.greater(counts["file_name_count"], 1))
+    if several.num_rows:
+        raise ChangeConflictError("its deletion vectors were changed by another writer", several, in_index=True)
 
 
 def stray_vectors(live: pa.Table, index: pa.Table) -> pa.Table:
