@@ -281,6 +281,8 @@ def _texts(column: pa.ChunkedArray, name: str) -> list[object]:
     values = json_values(column.combine_chunks())
     if name.startswith("file_size"):
         return [size_text(value) for value in values]
+    if name.endswith("_count") or name.startswith("num_"):
+        return [None if value is None else f"{value:,}" for value in values]
     if name == "file_path":
         return [path.rsplit("/", 1)[-1] for path in values]
     if pa.types.is_timestamp(column.type):

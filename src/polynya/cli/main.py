@@ -236,6 +236,26 @@ def write(
     rows.write(table, source, mode, rowkind, as_json)
 
 
+@app.command(
+    epilog=_examples(
+        "polynya compact shop.db/orders",
+        "polynya compact shop.db/orders --full --where \"day = '2026-11-01'\"",
+        "polynya compact shop.db/orders --dry-run",
+    )
+)
+def compact(
+    table: TablePath,
+    full: Annotated[bool, typer.Option("--full", help="Compact as far as it goes, not only where it is due.")] = False,
+    where: Annotated[str | None, typer.Option("--where", metavar="SQL", help="Only in these partitions.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put small files together."""
+    from polynya.cli import rows  # noqa: PLC0415 - see `tables`
+
+    rows.compact(table, full, where, dry_run, as_json)
+
+
 def main() -> None:
     """The entry point of the command `polynya`."""
     sys.meta_path.insert(0, _NoPandas())

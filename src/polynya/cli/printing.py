@@ -137,9 +137,7 @@ def _finite(value: float | None) -> float | str | None:
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    text = "-" if value is None else str(value)
     return "".join(mark if mark.isprintable() else " " for mark in text)
 
 

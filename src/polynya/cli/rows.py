@@ -1,8 +1,8 @@
-"""The verbs that deal with rows: read, explain, write, check."""
+"""The verbs that deal with rows: read, explain, check, write, compact."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,9 +11,7 @@ from polynya.api import Scan
 from polynya.cli.look import SHOWN_ROWS, View
 from polynya.cli.printing import Listing, console, json_values, plural, print_json, print_json_rows, print_listing
 from polynya.errors import InvalidInputError, NotFoundError
-
-if TYPE_CHECKING:
-    from polynya.table.commit import Commit
+from polynya.table.commit import Commit
 
 
 def read(view: View, where: str | None, columns: str | None, limit: int | None, as_json: bool) -> None:
@@ -51,8 +49,14 @@ def _cut(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.Re
         yield batch
 
 
-def _rows(found: pa.Table) -> list[tuple[object, ...]]:
-    return list(zip(*(json_values(column.combine_chunks()) for column in found.columns), strict=True))
+def _rows(found: pa.Table) -> list[tuple[str, ...]]:
+    columns = (map(_text, json_values(column.combine_chunks())) for column in found.columns)
+    return list(zip(*columns, strict=True))
+
+
+def _text(value: object) -> str:
+    """A value for people: texts as they are, all else as JSON has it."""
+    return value if isinstance(value, str) else "NULL" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def explain(view: View, where: str | None, columns: str | None, as_json: bool) -> None:
@@ -99,7 +103,23 @@ def check(view: View, deep: bool, as_json: bool) -> bool:
 def write(path: str, source: str, mode: str, rowkind: str | None, as_json: bool) -> None:
     """Rows of a Parquet, CSV or JSON file into the table, in one commit."""
     table = polynya.open_table(path)
-    made = table.write(_source_rows(Path(source), table.arrow_schema, rowkind), mode, rowkind=rowkind)
+    rows = _source_rows(Path(source), table.arrow_schema, rowkind)
+    _print_commit(table.write(rows, mode, rowkind=rowkind), as_json)
+
+
+def compact(path: str, full: bool, where: str | None, dry_run: bool, as_json: bool) -> None:
+    """Files put together where it is due; or what that would do."""
+    made = polynya.open_table(path).compact(full=full, where=where, dry_run=dry_run)
+    if isinstance(made, Commit):
+        _print_commit(made, as_json)
+    elif as_json:
+        facts = {"file_count": made.file_count, "size_bytes": made.size_bytes, "task_count": len(made.tasks)}
+        print_json(facts)
+    else:
+        console().print(str(made), soft_wrap=True)
+
+
+def _print_commit(made: Commit, as_json: bool) -> None:
     if as_json:
         print_json(_commit_facts(made))
     elif made.snapshot_id is None:
@@ -109,7 +129,7 @@ def write(path: str, source: str, mode: str, rowkind: str | None, as_json: bool)
         console().print(f"snapshot {made.snapshot_id} {made.commit_kind}: {plural(made.record_count, 'row')}, {files}")
 
 
-def _commit_facts(made: "Commit") -> dict[str, object]:
+def _commit_facts(made: Commit) -> dict[str, object]:
     names = ("snapshot_id", "commit_kind", "added_files", "deleted_files", "record_count")
     return {name: getattr(made, name) for name in names}
 
@@ -142,9 +162,9 @@ def _read_csv(path: Path, wanted: pa.Schema) -> pa.Table:
 
 
 def _read_json(path: Path, wanted: pa.Schema) -> pa.Table:
-    from pyarrow import json  # noqa: PLC0415 - only this verb reads such files
+    from pyarrow import json as lines  # noqa: PLC0415 - only this verb reads such files
 
-    return json.read_json(path, parse_options=json.ParseOptions(explicit_schema=wanted))
+    return lines.read_json(path, parse_options=lines.ParseOptions(explicit_schema=wanted))
 
 
 _READERS = {".parquet": _read_parquet, ".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json}
