@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from polynya.codec.binary_rows import encode_rows
 from polynya.model.schema import Schema, schema_of
-from polynya.paimon import manifest
+from polynya.paimon import index_manifest, manifest
 from polynya.storage import MemoryStorage
 from polynya.storage.protocol import Storage
 from polynya.table import catalog, entries, history, paths
@@ -116,6 +116,21 @@ def append_of(*files: dict, **others: object) -> Change:
 
 def compact_of(*files: dict, **others: object) -> Change:
     return Change(compact=edit_of(*files), **others)
+
+
+def vectors(name: str, *data_files: str, kind: int = manifest.ADD, p: int = 1) -> pa.Table:
+    """The entry of an index file with deletion vectors of data files."""
+    row = {
+        "kind": kind,
+        "partition": partition_row(p),
+        "bucket": 0,
+        "index_type": "DELETION_VECTORS",
+        "file_name": name,
+        "file_size": 10,
+        "row_count": len(data_files),
+        "dv_ranges": [{"file_name": one, "offset": 1, "length": 9, "cardinality": 1} for one in data_files],
+    }
+    return pa.Table.from_pylist([row], schema=index_manifest.SCHEMA)
 
 
 def deleted(file: dict) -> dict:

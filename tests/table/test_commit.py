@@ -21,10 +21,11 @@ from commit_cases import (
     partition_row,
     store_files,
     table_schema,
+    vectors,
 )
 from fault_storage import FaultPlan, FaultStorage
 from polynya.errors import CommitUnknownError, ConflictError, InvalidInputError, NotFoundError, StorageError
-from polynya.paimon import index_manifest, layout
+from polynya.paimon import layout
 from polynya.paimon import snapshot as snapshots
 from polynya.paimon.snapshot import CommitKind
 from polynya.storage import MemoryStorage
@@ -476,20 +477,6 @@ def test_a_file_that_is_added_twice_is_refused(target):
 
 
 # Deletion vectors
-
-
-def vectors(name, *data_files, kind=0, p=1):
-    row = {
-        "kind": kind,
-        "partition": partition_row(p),
-        "bucket": 0,
-        "index_type": "DELETION_VECTORS",
-        "file_name": name,
-        "file_size": 10,
-        "row_count": len(data_files),
-        "dv_ranges": [{"file_name": one, "offset": 1, "length": 9, "cardinality": 1} for one in data_files],
-    }
-    return index_manifest.SCHEMA.empty_table().from_pylist([row], schema=index_manifest.SCHEMA)
 
 
 def test_deletion_vectors_of_a_file_that_is_gone_are_a_conflict(target):

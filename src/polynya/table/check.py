@@ -79,6 +79,7 @@ def check(root: TableRoot, schema: Schema, snapshot: Snapshot | None, count_rows
     if problems:
         return Report(tuple(problems[:PROBLEMS_MAX]))  # what hangs on a missing list cannot be looked at
     metas = entries.read_lists(root, lists) if lists else manifest_list.empty()
+    metas = metas.take(_first_of_each(metas["file_name"].combine_chunks()))
     problems += listing.compare(_manifest_paths(metas), metas["file_size"], "manifest")
     if problems:
         return Report(tuple(problems[:PROBLEMS_MAX]))
@@ -198,6 +199,11 @@ def _check_lists(listing: _Listing, snapshots: list[Snapshot], problems: list[Pr
     return list(lists)
 
 
+def _first_of_each(names: pa.Array) -> pa.Array:
+    """Where each name stands first."""
+    return pa.array(np.unique(names.dictionary_encode().indices, return_index=True)[1])
+
+
 def _manifest_paths(metas: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(layout.MANIFEST_FOLDER, metas["file_name"].combine_chunks(), "/")
 
@@ -277,8 +283,8 @@ def _file_problems(content: _Content, files: pa.Table) -> Iterator[Problem]:
     """Data files, and the files beside them, that are missing or cut; files outside of the table are not looked at."""
     files = files.filter(pc.is_null(files["external_path"]))
     paths = data_paths(files, content.schema)
-    first = pa.table({"path": paths, "row": np.arange(len(paths))}).group_by("path").aggregate([("row", "min")])
-    files, paths = files.take(first["row_min"]), first["path"].combine_chunks()
+    first = _first_of_each(paths)
+    files, paths = files.take(first), paths.take(first)
     yield from content.listing.compare(paths, files["file_size"], "data file")
     extra = files["extra_files"].combine_chunks()
     if pc.any(pc.greater(pc.list_value_length(extra), 0)).as_py():

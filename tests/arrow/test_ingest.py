@@ -1,0 +1,290 @@
+"""Writing rows without Spark: what is wrong is refused, and leaves nothing behind."""
+
+import dataclasses
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import polynya
+from commit_cases import names_in
+from fault_storage import FaultPlan, FaultStorage
+from polynya import api
+from polynya.arrow import ingest
+from polynya.arrow.ingest import WriteRequest
+from polynya.errors import CommitUnknownError, ConflictError, InvalidInputError, StorageError
+from polynya.paimon import schema_file
+from polynya.storage import MemoryStorage
+from polynya.table import history
+from polynya.table.commit import Author, Target
+from polynya.table.history import TableRoot
+
+SCHEMA = pa.schema(
+    [
+        pa.field("p", pa.int32()),
+        pa.field("id", pa.int64(), nullable=False),
+        ("name", pa.string()),
+        ("at", pa.timestamp("us")),
+    ]
+)
+
+
+def rows(*ids, p=1, **others):
+    return pa.table({"p": pa.array([p] * len(ids), pa.int32()), "id": list(ids), **others})
+
+
+def new_table(warehouse, **others):
+    warehouse.create_database("db", exist_ok=True)
+    return warehouse.create_table("db.t", SCHEMA, partition_by=["p"], **others)
+
+
+@pytest.fixture
+def table():
+    return new_table(api.Warehouse(MemoryStorage()))
+
+
+def ids(table):
+    return sorted(table.refresh().scan(columns=["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_rows_are_read_back(table):
+    made = table.write(rows(1, 2))
+    assert (made.snapshot_id, made.added_files, made.record_count) == (1, 1, 2)
+    table.write(rows(3, p=2))
+    assert ids(table) == [1, 2, 3]
+    assert table.refresh().check(deep=True).is_sound
+
+
+def test_batches_and_readers_are_taken_too(table):
+    table.write(rows(1).to_batches()[0])
+    table.write(rows(2).to_reader())
+    table.write(iter(rows(3, 4).to_batches(1)))
+    assert ids(table) == [1, 2, 3, 4]
+
+
+def test_no_rows_make_no_snapshot(table):
+    assert table.write(rows()).snapshot_id is None
+    assert table.refresh().snapshot is None
+
+
+BAD = {
+    "unknown column": (rows(1, nam=["x"]), "no column 'nam'; did you mean 'name'"),
+    "wrong type": (rows(1, name=[5]), "column 'name': expected string, found int64"),
+    "a fraction for an integer": (
+        pa.table({"p": pa.array([1], pa.int32()), "id": [1.5]}),
+        "column 'id': expected int64, found double",
+    ),
+    "too large": (
+        pa.table({"p": pa.array([2**40], pa.int64()), "id": [1]}),
+        "column 'p': int64 does not fit int32",
+    ),
+    "a zone invented": (rows(1, at=pa.array([0], pa.timestamp("us", "UTC"))), "column 'at': expected timestamp"),
+    "null in NOT NULL": (
+        pa.table({"p": pa.array([1], pa.int32()), "id": pa.array([None], pa.int64())}),
+        "'id' is NOT NULL, found 1 nulls",
+    ),
+    "missing NOT NULL": (pa.table({"p": pa.array([1], pa.int32())}), "'id' is NOT NULL and missing"),
+    "a list of things": ([1, 2], "expected Arrow record batches, found int"),
+    "nothing at all": (5, "expected an Arrow table, batch or reader, found int"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows_are_refused_and_leave_nothing(table, case):
+    data, message = BAD[case]
+    before = names_in(table.root.storage)
+    with pytest.raises(InvalidInputError, match=message):
+        table.write(data)
+    assert names_in(table.root.storage) == before
+
+
+def test_a_bad_batch_in_the_middle_takes_the_good_ones_back(table):
+    before = names_in(table.root.storage)
+    batches = [rows(1).to_batches()[0], rows(2, p=2).to_batches()[0], rows(3, nope=[1]).to_batches()[0]]
+    with pytest.raises(InvalidInputError, match="no column 'nope'"):
+        table.write(iter(batches))
+    assert names_in(table.root.storage) == before
+
+
+def test_a_source_that_breaks_in_the_middle_leaves_nothing(table):
+    def broken():
+        yield rows(1).to_batches()[0]
+        raise OSError("the source is gone")
+
+    before = names_in(table.root.storage)
+    with pytest.raises(OSError, match="the source is gone"):
+        table.write(broken())
+    assert names_in(table.root.storage) == before
+
+
+def test_overlong_values_are_refused():
+    columns = '"fields":[{"id":0,"name":"s","type":"VARCHAR(3)"}],"highestFieldId":0'
+    text = f'{{"version":3,"id":0,{columns},"partitionKeys":[],"primaryKeys":[],"options":{{}},"timeMillis":0}}'
+    storage = MemoryStorage()
+    storage.put("schema/schema-0", text.encode())
+    table = api._open(TableRoot(storage))
+    with pytest.raises(InvalidInputError, match="column 's': expected at most 3 characters or bytes, found 4"):
+        table.write(pa.table({"s": ["okay"]}))
+    assert table.write(pa.table({"s": ["öäü"]})).record_count == 1
+
+
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [({"q": 1}, "q"), ({"p": "x"}, "p"), ({"name": "a"}, "name")],
+    ids=["unknown", "wrong type", "not a partition column"],
+)
+def test_a_bad_partition_is_refused(table, partition, message):
+    table.write(rows(1))
+    before = names_in(table.root.storage)
+    with pytest.raises(InvalidInputError, match=message):
+        table.write(rows(2), mode="overwrite", partition=partition)
+    assert names_in(table.root.storage) == before
+
+
+def test_rows_outside_of_the_overwritten_partition_are_refused(table):
+    with pytest.raises(InvalidInputError, match="another value of 'p'"):
+        table.write(rows(2, p=2), mode="overwrite", partition={"p": 1})
+
+
+def test_overwrites_replace_what_they_name(table):
+    table.write(rows(1, p=1))
+    table.write(rows(2, p=2))
+    table.write(rows(3, p=1), mode="overwrite")
+    assert ids(table) == [2, 3]
+    table.write(rows(4, p=2), mode="overwrite", partition={"p": 2})
+    assert ids(table) == [3, 4]
+    table.write(rows(p=2), mode="overwrite", partition={"p": 2})
+    assert ids(table) == [3]
+
+
+def test_a_repeated_commit_writes_nothing_again(table):
+    author = Author("job", 1)
+    first = table.write(rows(1), author=author)
+    before = names_in(table.root.storage)
+    assert table.write(rows(1), author=author) == first
+    assert names_in(table.root.storage) == before
+
+
+# A schema that changes while a writer is at work
+
+
+def test_rows_written_under_an_old_schema_are_read_under_the_new_one(table):
+    old = table.schema
+    storage = table.root.storage
+    text = schema_file.encode(dataclasses.replace(old, id=1)).decode()
+    # A column is added in front: by position every value would be misread, by id none is.
+    first = text.index('"fields" : [ {')
+    text = text[:first] + '"fields" : [ {\n "id" : 9, "name" : "new", "type" : "STRING"\n }, {' + text[first + 14 :]
+    storage.put("schema/schema-1", text.replace('"highestFieldId" : 3', '"highestFieldId" : 9').encode())
+    made = ingest.write(Target(table.root, old), None, rows(7, name=["n"]), WriteRequest())
+    assert made.snapshot_id == 1
+    found = table.refresh()
+    assert found.snapshot.schema_id == 1
+    assert found.scan().to_arrow().to_pylist() == [{"new": None, "p": 1, "id": 7, "name": "n", "at": None}]
+
+
+# A store that fails
+
+
+def test_a_failure_at_any_call_leaves_nothing_visible_and_no_data_files(table):
+    table.write(rows(1))
+
+    def attempt(fail_at):
+        plan = FaultPlan(fail_at)
+        root = TableRoot(FaultStorage(table.root.storage, plan))
+        view = dataclasses.replace(table, root=root)
+        try:
+            view.write(rows(2))
+        except CommitUnknownError:
+            return plan, "unknown"
+        except StorageError:
+            return plan, "failed"
+        return plan, "written"
+
+    total = len(attempt(0)[0].calls)
+    for fail_at in range(1, total + 1):
+        before, data = ids(table), set(files(table))
+        outcome = attempt(fail_at)[1]
+        assert ids(table) == (sorted([*before, 2]) if outcome == "written" else before), fail_at
+        if outcome == "failed":
+            assert set(files(table)) == data, fail_at
+    assert table.refresh().check(deep=True).is_sound
+
+
+def files(table):
+    return [name for name in names_in(table.root.storage) if "/bucket-" in name]
+
+
+def test_an_interrupted_commit_keeps_its_data_files(table):
+    class Interrupting(FaultStorage):
+        def put_new(self, name, data):
+            super().put_new(name, data)
+            raise KeyboardInterrupt
+
+    view = dataclasses.replace(table, root=TableRoot(Interrupting(table.root.storage, FaultPlan())))
+    with pytest.raises(KeyboardInterrupt):
+        view.write(rows(1))
+    assert ids(table) == [1]
+
+
+def test_a_full_disk_is_a_clean_error(tmp_path, monkeypatch):
+    table = new_table(polynya.open_warehouse(tmp_path))
+    table.write(rows(1))
+    before = {path for path in Path(table.location).rglob("*") if path.is_file()}
+    write, link = os.fsync, os.link
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for function, name in ((write, "fsync"), (link, "link")):
+        monkeypatch.setattr(os, name, full)
+        with pytest.raises(StorageError, match="No space left"):
+            table.write(rows(2))
+        monkeypatch.setattr(os, name, function)
+        assert {path for path in Path(table.location).rglob("*") if path.is_file()} == before
+    assert table.write(rows(3)).snapshot_id == 2
+    assert ids(table) == [1, 3]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_table_is_a_clean_error(tmp_path):
+    table = new_table(polynya.open_warehouse(tmp_path))
+    folders = [Path(table.location), *(path for path in Path(table.location).rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        with pytest.raises(StorageError, match="Permission denied"):
+            table.write(rows(1))
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert table.refresh().snapshot is None
+
+
+def test_a_file_in_the_place_of_a_folder_is_a_clean_error(tmp_path):
+    table = new_table(polynya.open_warehouse(tmp_path))
+    (Path(table.location) / "manifest").write_bytes(b"in the way")
+    with pytest.raises(StorageError):
+        table.write(rows(1))
+    assert table.refresh().snapshot is None
+    assert not list(Path(table.location).rglob("data-*"))
+
+
+def test_a_conflict_takes_the_data_files_back():
+    table = new_table(
+        api.Warehouse(MemoryStorage()), options={"bucket": "2", "bucket-key": "id", "commit.max-retries": "0"}
+    )
+
+    class Rival(FaultStorage):
+        def put_new(self, name, data):
+            if not history.has_snapshot(table.root, 1):
+                table.write(rows(9))
+            super().put_new(name, data)
+
+    view = dataclasses.replace(table, root=TableRoot(Rival(table.root.storage, FaultPlan())))
+    with pytest.raises(ConflictError, match="lost the race"):
+        ingest.write(Target(view.root, table.schema), None, rows(1), WriteRequest(author=Author("me")))
+    assert ids(table) == [9]
+    assert len(files(table)) == 1
