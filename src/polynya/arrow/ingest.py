@@ -51,7 +51,7 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
     with ExitStack() as unless_written:
         unless_written.callback(writer.abort)
         for batch in batches_of(data):
-            writer.write(_prepared(batch, target.schema, request, spec))
+            writer.write(prepared(batch, target.schema, request, spec))
         files = writer.finish()
         unless_written.pop_all()
     if request.overwrite and target.schema.primary_key and OVERWRITE_UPGRADE.of(target.schema.options):
@@ -98,7 +98,7 @@ def overwrite_of(
     return Overwrite()
 
 
-def _prepared(
+def prepared(
     batch: pa.RecordBatch, schema: Schema, request: WriteRequest, spec: Mapping[str, pa.Scalar] | None
 ) -> pa.RecordBatch:
     """The table's columns of a batch, checked, with its row kinds where there are some."""

@@ -1,0 +1,93 @@
+"""An exact list of files handed to Spark's own scan, without a listing of folders.
+
+The list is written as the log of Spark's file sink, `<folder>/_spark_metadata/0`: a line `v1`, then a JSON object for
+each file. Spark trusts it blindly, so this is the only place that writes one, and it keeps four rules:
+
+- files lie outside of the log's folder, which Spark would answer with no rows at all, unless `recursiveFileLookup` is
+  set or partition columns are found in the paths; `open_files` sets one or looks for the other.
+- sizes are exact: what lies behind a size that is too small is silently left out.
+- paths are URIs: every character that is not plain is encoded.
+- the log stays until the process ends: a DataFrame may be analysed again at any time.
+"""
+
+import atexit
+import functools
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from polynya.errors import StorageError
+from polynya.spark.ways import PLAIN_NAME
+
+SCRATCH = "spark.polynya.scratch"  # a local folder that the driver (of Spark Connect: the server) reads too
+CHECKED_FILES_MAX = 256  # up to so many files Spark is asked which ones it found
+_LINE_END = ',"isDir":false,"modificationTime":0,"blockReplication":1,"blockSize":134217728,"action":"add"}'
+
+
+def open_files(
+    spark: SparkSession, files: pa.Table, schema: StructType, *, format: str, partitioned: bool = False
+) -> DataFrame:
+    """A native scan of the files: columns `folder` (absolute, local), `file_name` and `file_size`.
+
+    With `partitioned` the columns of the schema that folders name as `<column>=<value>` come from there.
+    """
+    log = write_log(_scratch(spark), files)
+    reader = spark.read.schema(schema).format(format)
+    if format == "parquet":
+        reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
+    if not partitioned:
+        return reader.option("recursiveFileLookup", "true").load(str(log))
+    found = reader.option("basePath", "file:/").load(str(log))
+    if files.num_rows <= CHECKED_FILES_MAX and len(found.inputFiles()) != files.num_rows:
+        raise StorageError(
+            f"Spark found {len(found.inputFiles())} of {files.num_rows} files of a table, because it did not find the "
+            "partition columns in their paths"
+        )
+    return found
+
+
+def write_log(scratch: Path, files: pa.Table) -> Path:
+    """The folder of the log that lists the files; the same list has the same folder."""
+    text = "v1\n" + "\n".join(log_lines(files).to_pylist())
+    folder = scratch / hashlib.sha256(text.encode()).hexdigest()[:32]
+    log = folder / "_spark_metadata" / "0"
+    if not log.exists():
+        log.parent.mkdir(parents=True, exist_ok=True)
+        part = log.with_name(".part")
+        part.write_text(text)
+        part.rename(log)
+    return folder
+
+
+def log_lines(files: pa.Table) -> pa.Array:
+    """The line of each file."""
+    folders = files["folder"].combine_chunks().dictionary_encode()
+    texts = pa.array([f'{{"path":"file://{quote(path)}/' for path in folders.dictionary.to_pylist()], pa.string())
+    sizes = files["file_size"].combine_chunks().cast(pa.string())
+    return pc.binary_join_element_wise(
+        texts.take(folders.indices), _quoted(files["file_name"].combine_chunks()), '","size":', sizes, _LINE_END, ""
+    )
+
+
+def _quoted(names: pa.Array) -> pa.Array:
+    plain = pc.match_substring_regex(names, PLAIN_NAME)
+    return names if pc.all(plain).as_py() else pa.array([quote(name) for name in names.to_pylist()], pa.string())
+
+
+def _scratch(spark: SparkSession) -> Path:
+    named = spark.conf.get(SCRATCH, None)
+    return Path(named) if named else _own_scratch()
+
+
+@functools.cache
+def _own_scratch() -> Path:
+    folder = tempfile.mkdtemp(prefix="polynya-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -1,0 +1,147 @@
+"""What people call with Spark: a lake, its tables, reading into and writing from DataFrames."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from polynya import api
+from polynya.arrow.read import Reader, reader_of
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.partition import SpecValue
+from polynya.model.predicate import Predicate
+from polynya.model.schema import Schema
+from polynya.spark import scan, write
+from polynya.spark.types import from_spark_schema
+from polynya.table import history
+from polynya.table.commit import Author, Commit
+from polynya.table.plan import Plan
+
+
+class Lake:
+    """The tables of a warehouse, seen from a Spark session, classic or Connect."""
+
+    def __init__(self, spark: SparkSession, location: str | os.PathLike[str], **storage_options: str | bool) -> None:
+        self.spark = spark
+        self.warehouse = api.open_warehouse(location, **storage_options)
+
+    def table(self, name: str) -> "LakeTable":
+        """The table `database.table`."""
+        return LakeTable(self.spark, self.warehouse.table(name))
+
+    def create_database(self, name: str, exist_ok: bool = False) -> None:
+        """Create an empty database."""
+        self.warehouse.create_database(name, exist_ok)
+
+    def create_table(
+        self,
+        name: str,
+        schema: StructType | pa.Schema | Schema,
+        primary_key: Iterable[str] = (),
+        partition_by: Iterable[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> "LakeTable":
+        """Create the table `database.table` with the columns of a Spark, Arrow or Paimon schema."""
+        columns = Schema(from_spark_schema(schema)) if isinstance(schema, StructType) else schema
+        made = self.warehouse.create_table(name, columns, primary_key, partition_by, options, comment, exist_ok)
+        return LakeTable(self.spark, made)
+
+    def sql(self, text: str) -> DataFrame:
+        """Refused: SQL over a lake is not there yet; read a table and use `DataFrame.createOrReplaceTempView`."""
+        raise UnsupportedError(
+            f"lake.sql({text[:40]!r}): SQL is not supported yet; read the table with lake.table(name).read() and "
+            "register it with createOrReplaceTempView"
+        )
+
+
+@dataclass(frozen=True)
+class LakeTable:
+    """One table and the session that reads and writes it."""
+
+    spark: SparkSession
+    table: api.Table
+
+    def read(
+        self,
+        where: str | Predicate | None = None,
+        columns: Iterable[str] | None = None,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        time: int | datetime | None = None,
+        branch: str | None = None,
+    ) -> DataFrame:
+        """The rows as they are now, or were at a snapshot, tag or time (milliseconds or a datetime), on a branch.
+
+        The files are planned now; a DataFrame does not follow later commits.
+        """
+        reader, plan = plan_read(view(self.table, snapshot_id, tag, time, branch), where, columns)
+        return scan.read_plan(self.spark, reader, plan)
+
+    def explain(
+        self,
+        where: str | Predicate | None = None,
+        columns: Iterable[str] | None = None,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        time: int | datetime | None = None,
+        branch: str | None = None,
+    ) -> str:
+        """What a read would skip and open, and which way each file would take."""
+        reader, plan = plan_read(view(self.table, snapshot_id, tag, time, branch), where, columns)
+        return scan.explain(reader, plan)
+
+    def write(
+        self,
+        df: DataFrame,
+        mode: str = "append",
+        partition: Mapping[str, SpecValue] | None = None,
+        *,
+        overwrite: str | None = None,
+        rowkind: str | None = None,
+        merge_schema: bool = False,
+        author: Author | None = None,
+    ) -> Commit:
+        """Write the rows of a DataFrame in one commit: appended, or (mode "overwrite") in the place of what is there.
+
+        Overwriting replaces the partitions that match `partition`; without it all of the table ("static") or the
+        partitions that the rows fall into ("dynamic"); the default is the option 'dynamic-partition-overwrite'.
+        `rowkind` names a column that holds +I, -U, +U or -D.
+        """
+        if merge_schema:
+            raise UnsupportedError("merge_schema: a write does not change the schema yet; add the columns first")
+        request = write.request_of(mode, partition, overwrite=overwrite, rowkind=rowkind, author=author)
+        return write.write_frame(self.spark, self.table.refresh(), df, request)
+
+
+def view(
+    table: api.Table, snapshot_id: int | None, tag: str | None, time: int | datetime | None, branch: str | None
+) -> api.Table:
+    """The table as it is now, or as the arguments say."""
+    latest = table.refresh() if branch is None else table.branch(branch)
+    if snapshot_id is None and tag is None and time is None:
+        return latest
+    return latest.at(snapshot_id=snapshot_id, tag=tag, time_ms=_time_ms(time))
+
+
+def _time_ms(time: int | datetime | None) -> int | None:
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise InvalidInputError(f"time {time}: expected a datetime with a time zone, or milliseconds since 1970 in UTC")
+    return int(time.timestamp() * 1000)
+
+
+def plan_read(table: api.Table, where: str | Predicate | None, columns: Iterable[str] | None) -> tuple[Reader, Plan]:
+    """The plan of a read, and the reader that can carry it out anywhere."""
+    plan = table.scan(where, columns).plan()
+    ids = plan.files["schema_id"].unique().to_pylist()
+    schemas = {id: table.schema if id == table.schema.id else history.read_schema(table.root, id) for id in ids}
+    return reader_of(plan, table.root.storage, schemas, None), plan

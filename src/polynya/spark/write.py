@@ -1,0 +1,267 @@
+"""Writing a DataFrame: checked on the driver, written by Python workers, committed once by the driver.
+
+| table | rows go |
+|---|---|
+| without buckets | where they are: no shuffle |
+| with fixed buckets | by one shuffle, so that a task has all rows of a bucket |
+
+A task answers with one row: the manifest entries of its files, or an error that no retry would cure. Names of data
+files begin with the id of the write, so that what a failed job leaves behind is known as its own. Nothing of it is
+visible before the commit.
+"""
+
+import contextlib
+import importlib
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from polynya import api
+from polynya.arrow.ingest import WriteRequest, bucket_state, overwrite_of, overwritten_spec, prepared
+from polynya.arrow.write import TableWriter, WriteSpec
+from polynya.errors import (
+    CommitUnknownError,
+    ConflictError,
+    InvalidInputError,
+    PolynyaError,
+    StorageError,
+    UnsupportedError,
+)
+from polynya.model.bucket_mode import BucketMode, bucket_mode
+from polynya.model.options import require_writable
+from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE
+from polynya.model.partition import SpecValue
+from polynya.model.schema import Schema
+from polynya.paimon import manifest
+from polynya.paimon.snapshot import CommitKind
+from polynya.spark.buckets import BUCKET, with_bucket
+from polynya.spark.filters import column_of
+from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable
+from polynya.spark.types import incoming_schema
+from polynya.storage.protocol import Storage
+from polynya.table import group
+from polynya.table.commit import Author, Commit, Target, find_repeated
+from polynya.table.edit import Change, Edit
+from polynya.table.paths import data_paths
+
+GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at a time
+MESSAGE = "entries binary, error_class string, error string"
+_MESSAGE = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
+_OWN_NAME = 18  # characters of a file's uuid that are those of the write
+_ROUTE = "__route"
+
+
+@dataclass(frozen=True)
+class FrameRequest:
+    """How a DataFrame is to be written; `dynamic` is None where the table's option decides."""
+
+    rows: WriteRequest
+    dynamic: bool | None = None
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """What every task of one write must know; plain data."""
+
+    spec: WriteSpec
+    request: WriteRequest
+    partition: Mapping[str, pa.Scalar] | None
+    write_id: str
+
+    def new_uuid(self) -> str:
+        """A new name for files of this write."""
+        return self.write_id[:_OWN_NAME] + str(uuid.uuid4())[_OWN_NAME:]
+
+
+def request_of(
+    mode: str,
+    partition: Mapping[str, SpecValue] | None = None,
+    *,
+    overwrite: str | None = None,
+    rowkind: str | None = None,
+    author: Author | None = None,
+) -> FrameRequest:
+    """The request that the words of a caller mean; InvalidInputError for words that make no sense."""
+    if mode not in ("append", "overwrite"):
+        raise InvalidInputError(f"mode must be 'append' or 'overwrite', got {mode!r}")
+    if overwrite not in (None, "static", "dynamic"):
+        raise InvalidInputError(f"overwrite must be 'static' or 'dynamic', got {overwrite!r}")
+    if mode == "append" and (partition is not None or overwrite is not None):
+        raise InvalidInputError("partition and overwrite say what to overwrite; with mode 'append' leave them out")
+    if partition is not None and overwrite == "dynamic":
+        raise InvalidInputError("overwrite 'dynamic' finds its partitions in the rows; leave partition out")
+    dynamic = None if overwrite is None else overwrite == "dynamic"
+    return FrameRequest(WriteRequest(mode == "overwrite", partition, rowkind, author), dynamic)
+
+
+def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request: FrameRequest) -> Commit:
+    """Write the rows and commit them; `table` stands at the latest snapshot."""
+    target = Target(table.root, table.schema)
+    done = find_done(target, request.rows)
+    if done is not None:
+        return done
+    job = job_of(table, request)
+    require_columns(frame, job)
+    routed = _routed(spark, frame, job)
+    try:
+        messages = routed.mapInArrow(_writing(job), MESSAGE).toArrow()
+    except BaseException:
+        delete_written(job)
+        raise
+    return commit_messages(table, request, job, messages)
+
+
+def find_done(target: Target, request: WriteRequest) -> Commit | None:
+    """What the same commit did when it was made before."""
+    kind = CommitKind.OVERWRITE if request.overwrite else CommitKind.APPEND
+    return find_repeated(target.root, request.author, kind) if request.author is not None else None
+
+
+def job_of(table: api.Table, request: FrameRequest) -> WriteJob:
+    """What the tasks of a write are told."""
+    require_writable(table.schema)
+    require_reachable(table.root.storage)
+    target = Target(table.root, table.schema)
+    spec = WriteSpec(table.root.storage, table.schema, bucket_state(target, table.snapshot, request.rows))
+    values = overwritten_spec(table.schema, request.rows)
+    return WriteJob(spec, replace(request.rows, author=None, partition=None), values, str(uuid.uuid4()))
+
+
+def require_columns(frame: DataFrame, job: WriteJob) -> None:
+    """Raise InvalidInputError unless rows of the frame can become rows of the table; no job is started."""
+    names = frame.columns
+    if len({name.lower() for name in names}) != len(names):
+        raise InvalidInputError(f"rows to write: a column stands twice: {', '.join(names)}")
+    nothing = pa.RecordBatch.from_pylist([], schema=incoming_schema(frame.schema))
+    prepared(nothing, job.spec.schema, job.request, job.partition)
+
+
+def commit_messages(table: api.Table, request: FrameRequest, job: WriteJob, messages: pa.Table) -> Commit:
+    """Commit what the tasks wrote; where one of them was refused, nothing."""
+    tables = [decode_table(data) for data in messages["entries"].drop_null().to_pylist()]
+    files = pa.concat_tables(tables) if tables else manifest.empty()
+    failed = messages.filter(pc.is_valid(messages["error"])).slice(0, 1).to_pylist()
+    try:
+        if failed:
+            raise _error_of(**failed[0])
+        _require_single_owner(tables, table.schema)
+        return group.commit(Target(table.root, table.schema), _change(table, request, job, files), request.rows.author)
+    except CommitUnknownError:
+        raise  # the files may be in the table
+    except PolynyaError:
+        delete_files(table.root.storage, files, table.schema)
+        raise
+
+
+def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Table) -> Change:
+    schema = table.schema
+    if request.dynamic is not None:
+        dynamic = {DYNAMIC_PARTITION_OVERWRITE.key: str(request.dynamic).lower()}
+        schema = replace(schema, options={**schema.options, **dynamic})
+    return Change(
+        append=Edit(files),
+        overwrite=overwrite_of(files, schema, request.rows, job.partition),
+        based_on=table.snapshot.id if table.snapshot is not None else 0,
+    )
+
+
+def _routed(spark: SparkSession, frame: DataFrame, job: WriteJob) -> DataFrame:
+    """The frame with all rows of a bucket in one partition; unchanged where the table has no buckets."""
+    schema, count = job.spec.schema, job.spec.buckets.bucket_count
+    if bucket_mode(schema) is not BucketMode.HASH_FIXED:
+        return frame
+    names = [column_of((name,)) for name in frame.columns]
+    partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions", "200"))
+    tasks = tasks if partition else min(tasks, count)
+    place = F.hash(*partition).cast("bigint") if partition else F.lit(0)
+    route = F.pmod(place + F.col(BUCKET), F.lit(tasks)).cast("int").alias(_ROUTE)
+    placed = with_bucket(frame, schema, count).select(*names, route)
+    return placed.repartitionById(tasks, F.col(_ROUTE)).select(*names)
+
+
+def _writing(job: WriteJob) -> BatchFunction:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield write_task(job, batches)
+
+    return write
+
+
+def write_task(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
+    """Write the rows of one task and answer with its message."""
+    writer = TableWriter(job.spec, job.new_uuid)
+    prepare = partial(prepared, schema=job.spec.schema, request=job.request, spec=job.partition)
+    try:
+        for batch in _gathered(batches):
+            writer.write(prepare(batch))
+        return _message(entries=encode_table(writer.finish()))
+    except (InvalidInputError, UnsupportedError) as error:  # the driver raises it; a retry would end the same
+        writer.abort()
+        return _message(error_class=type(error).__name__, error=str(error))
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are worth routing."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= GATHERED_ROWS:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _message(**values: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([values], schema=_MESSAGE)
+
+
+def _error_of(error_class: str, error: str, entries: bytes | None) -> PolynyaError:
+    made: PolynyaError = getattr(importlib.import_module("polynya.errors"), error_class)(error)
+    return made
+
+
+def _require_single_owner(tables: list[pa.Table], schema: Schema) -> None:
+    """Two tasks that number the rows of one bucket of a primary-key table would leave its order open."""
+    if not schema.primary_key:
+        return
+    keys = [one.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([]) for one in tables]
+    every = pa.concat_tables(keys) if keys else None
+    if every is not None and every.group_by(["partition", "bucket"]).aggregate([]).num_rows != every.num_rows:
+        raise ConflictError("write: a bucket was written by two tasks of one job; nothing is committed, write again")
+
+
+def delete_files(storage: Storage, files: pa.Table, schema: Schema) -> None:
+    """Delete data files, and indexes beside them, that no snapshot refers to; what stays is for orphan cleaning."""
+    if files.num_rows == 0:
+        return
+    paths = data_paths(files, schema).to_pylist()
+    beside = files["extra_files"].to_pylist()
+    extra = [
+        f"{path.rpartition('/')[0]}/{name}" for path, names in zip(paths, beside, strict=True) for name in names or ()
+    ]
+    with contextlib.suppress(StorageError):
+        storage.delete([*paths, *extra])
+
+
+def delete_written(job: WriteJob) -> None:
+    """Delete what a write that was never committed left on a local disk; elsewhere listing costs too much."""
+    storage, own = job.spec.storage, job.write_id[:_OWN_NAME]
+    if storage.local_path("") is None:
+        return
+    with contextlib.suppress(StorageError):
+        pages = storage.list("", recursive=True)
+        storage.delete([blob.name for page in pages for blob in page.blobs if own in blob.name.rpartition("/")[2]])
