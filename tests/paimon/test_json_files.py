@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden_data import golden_expected, golden_names, golden_table
+from polynya.codec import json_text
 from polynya.errors import CorruptFileError
-from polynya.paimon import consumer, hint, json_text, schema_file, snapshot, statistics, tag
+from polynya.paimon import consumer, hint, schema_file, snapshot, statistics, tag
 from polynya.paimon.snapshot import CommitKind, Snapshot
 
 KINDS = {

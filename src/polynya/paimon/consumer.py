@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from polynya.paimon import json_text
+from polynya.codec import json_text
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ Old versions had other defaults; they are written into the options on reading: b
 
 from collections.abc import Iterable
 
+from polynya.codec import json_text
+from polynya.codec.json_text import INT_MAX, JsonObject
 from polynya.model.schema import Schema, all_fields
-from polynya.paimon import json_text
-from polynya.paimon.json_text import INT_MAX, JsonObject
 from polynya.paimon.type_text import parse_field, render_field
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from polynya.paimon import json_text
-from polynya.paimon.json_text import INT_MAX, Json, JsonObject
+from polynya.codec import json_text
+from polynya.codec.json_text import INT_MAX, Json, JsonObject
 from polynya.paimon.layout import require_plain
 
 CURRENT_VERSION = 3

@@ -12,8 +12,8 @@ Bounds are text: numbers and booleans plain, dates and times as integers, timest
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from polynya.paimon import json_text
-from polynya.paimon.json_text import INT_MAX, Json, JsonObject
+from polynya.codec import json_text
+from polynya.codec.json_text import INT_MAX, Json, JsonObject
 
 
 @dataclass(frozen=True)

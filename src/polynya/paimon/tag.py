@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from polynya.paimon import json_text, snapshot
-from polynya.paimon.json_text import Json, JsonObject
+from polynya.codec import json_text
+from polynya.codec.json_text import Json, JsonObject
+from polynya.paimon import snapshot
 from polynya.paimon.snapshot import Snapshot
 
 _NANOS = 10**9

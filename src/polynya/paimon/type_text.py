@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
+from polynya.codec.json_text import INT_MAX, Json, JsonObject, corrupt
 from polynya.errors import CorruptFileError, InvalidInputError
 from polynya.model import types as t
-from polynya.paimon.json_text import INT_MAX, Json, JsonObject, corrupt
 
 MAX_DEPTH = 100
 

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.json_text import render, render_flat
 from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
 from polynya.model.schema import Schema
 from polynya.paimon import consumer, layout, statistics, tag
-from polynya.paimon.json_text import render, render_flat
 from polynya.paimon.snapshot import Snapshot
 from polynya.paimon.type_text import render_field, render_sql
 from polynya.table import entries, history, system_files

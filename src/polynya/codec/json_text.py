@@ -1,4 +1,4 @@
-"""The JSON of Paimon's metadata files: read with checks, written as Paimon prints it.
+"""The JSON of metadata files: read with checks, written as Paimon prints it.
 
 {                                 one member a line, two spaces deeper, a space on both sides of the colon
   "id" : 0,
