@@ -214,17 +214,3 @@ def test_blobs_are_refused_by_name():
     column = t.Field(0, "picture", t.Blob())
     with pytest.raises(UnsupportedError, match="'picture'"):
         files.read(MemoryStorage(), "x.parquet", format="parquet", file_fields=(column,), columns=(column,))
-
-
-@pytest.mark.parametrize(
-    ("name", "format"),
-    [
-        ("bucket-0/data-u-0.parquet", "parquet"),
-        ("data-u-0.zst.parquet", "parquet"),
-        ("data-u-0.csv.gz", "csv"),
-        ("changelog-u-0.cc-parquet", "parquet"),
-        ("dt=a.orc/bucket-0/index-u-0", ""),
-    ],
-)
-def test_the_name_tells_the_format(name, format):
-    assert files.format_of(name) == format

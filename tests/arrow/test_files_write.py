@@ -158,19 +158,6 @@ def test_the_compression_is_honoured(format, compression, codec):
     assert read(format, fields, data).equals(table)
 
 
-@pytest.mark.parametrize(
-    ("format", "options"),
-    [
-        ("parquet", {"parquet.crypto.factory.class": "x"}),
-        ("orc", {"orc.encrypt": "x"}),
-        ("avro", {"avro.other": "x"}),
-    ],
-)
-def test_an_option_that_is_not_honoured_is_refused_by_name(format, options):
-    with pytest.raises(UnsupportedError, match=next(iter(options))):
-        files.open_writer(io.BytesIO(), format=format, fields=(t.Field(0, "id", t.Int()),), options=options)
-
-
 @pytest.mark.parametrize("format", files.FORMATS)
 def test_an_unknown_compression_is_refused_by_name(format):
     with pytest.raises(UnsupportedError, match="'lzo'"):

@@ -206,9 +206,16 @@ def test_keys_of_families_are_found():
     assert find_column("fields.a.b.aggregate-function") == "a.b"
     assert find_column("fields.g,h.sequence-group") is None
     assert find_option("file-index.bloom-filter.c.fpp").support is Support.HONOURED
-    assert find_option("parquet.page.size").support is Support.IRRELEVANT
+    assert find_option("parquet.page.size").support is Support.HONOURED
+    assert find_option("parquet.enable.dictionary#a.b").support is Support.HONOURED
     assert find_option("no.such.key") is None
     assert closest_key("merge-engin") == "merge-engine"
+
+
+@pytest.mark.parametrize("key", ["parquet.crypto.factory.class", "orc.encrypt", "avro.other"])
+def test_a_setting_that_a_file_writer_is_not_told_is_refused(key):
+    with pytest.raises(UnsupportedError, match=key):
+        require_writable(schema_of([t.Field(-1, "k", t.Int())], options={key: "x"}))
 
 
 def test_sizes_and_levels_that_follow_from_others():

@@ -44,6 +44,10 @@ def test_data_file_name_and_its_format(format, compression, included, extension)
     assert layout.format_of(name) == format
 
 
+def test_changelogs_of_several_buckets_in_one_file_have_a_format_of_their_own():
+    assert layout.format_of("bucket-0/compacted-changelog-u$0-9.cc-parquet") == "cc-parquet"
+
+
 def test_format_of_every_golden_data_file_is_known():
     formats = {
         layout.format_of(path.name)
@@ -54,7 +58,7 @@ def test_format_of_every_golden_data_file_is_known():
     assert formats == {"parquet", "orc", "avro", "csv", "json", "text", "blob", "row"}
 
 
-@pytest.mark.parametrize("name", ["", "data", "data.", "data-1-0."])
+@pytest.mark.parametrize("name", ["", "data", "data.", "data-1-0.", "dt=a.orc/bucket-0/index-u-0"])
 def test_a_name_without_extension_has_no_format(name):
     with pytest.raises(CorruptFileError, match="extension"):
         layout.format_of(name)

@@ -30,6 +30,7 @@ from polynya.arrow import text_values
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
+from polynya.model.value_text import render_float, render_time
 
 Cast = Callable[[pa.Array], pa.Array]
 
@@ -130,13 +131,13 @@ def _to_text(source: t.DataType, target: t.DataType, column: str) -> Cast:
     fit = _fit_text(target)
     match source:
         case t.Float():
-            printed = _by_value(text_values.print_float, t.VarChar(), column)
+            printed = _by_value(lambda value: render_float(np.float32(value)), t.VarChar(), column)
         case t.Double():
-            printed = _by_value(text_values.print_double, t.VarChar(), column)
+            printed = _by_value(render_float, t.VarChar(), column)
         case t.Decimal():
             printed = _by_value(lambda value: format(value, "f"), t.VarChar(), column)
         case t.Time(precision=precision):
-            printed = _by_value(partial(text_values.print_time, precision=precision), t.VarChar(), column, pa.int32())
+            printed = _by_value(partial(render_time, precision=precision), t.VarChar(), column, pa.int32())
         case t.Timestamp(precision=precision) | t.LocalTimestamp(precision=precision):
             printed = partial(_print_timestamps, precision=precision)
         case _:

@@ -1,10 +1,12 @@
-"""Values as text and text as values, in the forms of Java that Paimon uses when a column changes its type."""
+"""Text as values, read as leniently as Paimon does when a column changes its type; ValueError where even that fails.
 
-import math
+What people write in specs and defaults is read by `model.value_text`, which takes nothing that could be a slip.
+"""
+
 import re
 from datetime import date
 
-import numpy as np
+from polynya.model import value_text
 
 _INTEGER = re.compile(r"[+-]?(\d*)(\.\d*)?", re.ASCII)
 _DIGITS = re.compile(r"\d+", re.ASCII)
@@ -16,56 +18,15 @@ _TIMESTAMP = re.compile(
     r"(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(\.\d{1,9})?|T(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?)?",
     re.ASCII,
 )
-_TRUE = frozenset(("t", "true", "y", "yes", "1"))
-_FALSE = frozenset(("f", "false", "n", "no", "0"))
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def print_double(value: float) -> str:
-    """The shortest text that gives the same number, with an exponent outside 10^-3 to 10^7."""
-    return _print(value, repr(value))
-
-
-def print_float(value: float) -> str:
-    """As `print_double`, for a number of 32 bits."""
-    return _print(value, str(np.float32(value)))
-
-
-def _print(value: float, shortest: str) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    sign = "-" if value < 0 else ""
-    mantissa, _, exponent = shortest.lstrip("-").lower().partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0") or "0"
-    if not -3 < point <= 7:
-        return f"{sign}{digits[0]}.{digits[1:] or '0'}E{point - 1}"
-    if point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
-
-
-def print_time(millis: int, precision: int) -> str:
-    """`HH:mm:ss`, and up to `precision` digits of a second that end at the last one that is not zero."""
-    seconds, rest = divmod(millis % 86_400_000, 1000)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    if precision == 0:
-        return text
-    return f"{text}.{f'{rest:03}'[:precision].rstrip('0') or '0'}"
-
-
 def parse_boolean(text: str) -> bool:
-    """t, true, y, yes, 1 or their opposites, in any case."""
-    plain = text.lower()
-    if plain not in _TRUE | _FALSE:
+    """A boolean as every text of one is read."""
+    found = value_text.parse_boolean(text)
+    if found is None:
         raise ValueError("expected a boolean")
-    return plain in _TRUE
+    return found
 
 
 def parse_integer(text: str, bits: int) -> int:

@@ -12,8 +12,8 @@ file of the same schema and codec as it is.
 """
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from polynya.codec.avro_codecs import decompress
@@ -48,12 +48,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container file: what its header says, and its blocks in order."""
+    """A container file: what its header says, and its blocks in order; `metadata` are the keys that are not Avro's."""
 
     name: str
     schema_text: str
     codec: str
     blocks: tuple[Block, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def record_count(self) -> int:
@@ -82,17 +83,25 @@ def decode_container(source: AvroSource) -> Container:
         raise CorruptFileError(f"'{source.name}': damaged Avro container: {damage}") from damage
 
 
-def encode_container(schema_text: str, codec: str, blocks: Iterable[Block]) -> bytes:
+def encode_container(
+    schema_text: str, codec: str, blocks: Iterable[Block], metadata: Mapping[str, str] | None = None
+) -> bytes:
     """A container file of the blocks, which must be compressed with `codec` and follow the schema."""
     sync = os.urandom(SYNC_BYTES)
-    metadata = {"avro.schema": schema_text, "avro.codec": codec}
-    parts: list[bytes | memoryview] = [_MAGIC, encode_long(len(metadata))]
-    for key, value in metadata.items():
-        parts += (_sized(key), _sized(value))
-    parts += (encode_long(0), sync)
-    for block in blocks:
-        parts += (encode_long(block.count), encode_long(len(block.data)), block.data, sync)
-    return b"".join(parts)
+    header = encode_header(schema_text, codec, sync, metadata)
+    return b"".join([header, *(encode_block(block, sync) for block in blocks)])
+
+
+def encode_header(schema_text: str, codec: str, sync: bytes, metadata: Mapping[str, str] | None = None) -> bytes:
+    """The bytes before the first block; `metadata` stands beside Avro's own keys."""
+    header = {"avro.schema": schema_text, "avro.codec": codec, **(metadata or {})}
+    entries = b"".join(_sized(key) + _sized(value) for key, value in header.items())
+    return _MAGIC + encode_long(len(header)) + entries + encode_long(0) + sync
+
+
+def encode_block(block: Block, sync: bytes) -> bytes:
+    """A block with its counts before and the sync marker of its file behind."""
+    return b"".join((encode_long(block.count), encode_long(len(block.data)), block.data, sync))
 
 
 def encode_long(value: int) -> bytes:
@@ -133,7 +142,8 @@ def _parse(name: str, data: memoryview) -> Container:
         raise _Damage("the header has no avro.schema") from None
     except UnicodeDecodeError as error:
         raise _Damage(f"the header is not UTF-8: {error}") from error
-    return Container(name, schema_text, codec, tuple(_decode_blocks(data, position, sync)))
+    others = {key: value.decode(errors="replace") for key, value in metadata.items() if not key.startswith("avro.")}
+    return Container(name, schema_text, codec, tuple(_decode_blocks(data, position, sync)), others)
 
 
 def _decode_metadata(data: memoryview, position: int) -> tuple[dict[str, bytes], int]:

@@ -23,7 +23,6 @@ from polynya.model.option_kinds import (
     IRRELEVANT,
     REFUSED_ON_READ,
     REFUSED_ON_WRITE,
-    TUNING,
     Kind,
     Option,
     Support,
@@ -45,6 +44,7 @@ AnyOption: TypeAlias = Option[object]
 
 _PK_TARGET_FILE_SIZE = parse_size("128 mb")
 _APPEND_TARGET_FILE_SIZE = parse_size("256 mb")
+_NOT_PASSED_ON = "the writer is not told"
 
 FAMILIES: tuple[AnyOption, ...] = (
     text("fields.<column>.aggregate-function", None, HONOURED, "how values of the column are combined"),
@@ -70,9 +70,13 @@ FAMILIES: tuple[AnyOption, ...] = (
     integer("field.<column>.vector-dim", None, HONOURED, "length of a vector"),
     text("file-index.<type>.columns", None, HONOURED, "columns that have an index"),
     text("file-index.<type>.<column>.<setting>", None, HONOURED, "a setting of one index"),
-    text("parquet.<setting>", None, IRRELEVANT, "a setting of the Parquet writer", TUNING),
-    text("orc.<setting>", None, IRRELEVANT, "a setting of the ORC writer", TUNING),
-    text("avro.<setting>", None, IRRELEVANT, "a setting of the Avro writer", TUNING),
+    boolean("parquet.enable.dictionary#<column>", True, HONOURED, "dictionaries of the column"),
+    boolean("parquet.bloom.filter.enabled#<column>", False, HONOURED, "a bloom filter of the column"),
+    real("parquet.bloom.filter.fpp#<column>", 0.01, HONOURED, "its share of false answers"),
+    long("parquet.bloom.filter.expected.ndv#<column>", 1048576, HONOURED, "its distinct values"),
+    text("parquet.<setting>", None, REFUSED_ON_WRITE, "another setting of the Parquet writer", _NOT_PASSED_ON),
+    text("orc.<setting>", None, REFUSED_ON_WRITE, "another setting of the ORC writer", _NOT_PASSED_ON),
+    text("avro.<setting>", None, REFUSED_ON_WRITE, "another setting of the Avro writer", _NOT_PASSED_ON),
     text("csv.<setting>", None, IRRELEVANT, "a setting of csv files", COMPANION),
     text("json.<setting>", None, IRRELEVANT, "a setting of json files", COMPANION),
     text("text.<setting>", None, IRRELEVANT, "a setting of text files", COMPANION),

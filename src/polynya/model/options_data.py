@@ -14,6 +14,7 @@ from polynya.model.option_kinds import (
     levels,
     long,
     names,
+    real,
     size,
     text,
 )
@@ -122,9 +123,35 @@ METADATA_STATS_DENSE_STORE = boolean(
 METADATA_STATS_KEEP_FIRST_N_COLUMNS = integer(
     "metadata.stats-keep-first-n-columns", -1, HONOURED, "statistics of the first columns only; -1 for all"
 )
+
+# Settings of the writers; the families in `options` refuse all others
+
 PARQUET_COMPRESSION = text("parquet.compression", None, HONOURED, "compression of Parquet files")
-PARQUET_ENABLE_DICTIONARY = boolean("parquet.enable.dictionary", None, HONOURED, "dictionaries in Parquet files")
+PARQUET_COMPRESSION_ZSTD_LEVEL = integer(
+    "parquet.compression.codec.zstd.level", None, HONOURED, "level of zstd in Parquet files"
+)
+PARQUET_BLOCK_SIZE = size("parquet.block.size", None, HONOURED, "row group; else `file.block-size`")
+PARQUET_PAGE_SIZE = size("parquet.page.size", None, HONOURED, "page")
+PARQUET_PAGE_ROW_COUNT_LIMIT = integer("parquet.page.row.count.limit", None, HONOURED, "rows of a page")
+PARQUET_PAGE_WRITE_CHECKSUM_ENABLED = boolean(
+    "parquet.page.write-checksum.enabled", None, HONOURED, "pages have checksums"
+)
+PARQUET_DICTIONARY_PAGE_SIZE = size("parquet.dictionary.page.size", None, HONOURED, "largest dictionary")
+PARQUET_ENABLE_DICTIONARY = boolean(
+    "parquet.enable.dictionary", True, HONOURED, "dictionaries, also `#<column>` for one column"
+)
+PARQUET_WRITER_VERSION = choice(
+    "parquet.writer.version", "v1", "v1 v2 PARQUET_1_0 PARQUET_2_0", HONOURED, "version of the pages"
+)
+PARQUET_BLOOM_FILTER_ENABLED = boolean(
+    "parquet.bloom.filter.enabled", False, HONOURED, "bloom filters, also `#<column>` for one column"
+)
+PARQUET_BLOOM_FILTER_FPP = real(
+    "parquet.bloom.filter.fpp", 0.01, HONOURED, "their share of false answers, also `#<column>`"
+)
 ORC_COMPRESS = text("orc.compress", None, HONOURED, "compression of ORC files")
+ORC_COMPRESSION_ZSTD_LEVEL = integer("orc.compression.zstd.level", None, HONOURED, "level of zstd in ORC files")
+ORC_STRIPE_SIZE = size("orc.stripe.size", None, HONOURED, "stripe; else `file.block-size`")
 ORC_TIMESTAMP_LTZ_LEGACY_TYPE = boolean(
     "orc.timestamp-ltz.legacy.type", True, HONOURED, "instants in ORC are shifted by the zone of the writer"
 )

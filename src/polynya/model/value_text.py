@@ -49,7 +49,7 @@ def render(value: Physical, type: t.DataType, zone: tzinfo = UTC) -> str:
         case int(), t.Date():
             return _date_text(value)
         case int(), t.Time(precision=precision):
-            return _time_text(value, precision)
+            return render_time(value, precision)
         case int(), t.Timestamp(precision=precision):
             return _moment_text(_nanos(value, precision), precision)
         case int(), t.LocalTimestamp(precision=precision):
@@ -74,6 +74,17 @@ def render_float(value: float | np.float32) -> str:
         plain = np.format_float_positional(value, unique=True, trim="0")
         return plain if "." in plain else plain + ".0"
     return f"{mantissa}E{power}"
+
+
+def render_time(millis: int, precision: int) -> str:
+    """`HH:mm:ss`, and `precision` digits of a second or fewer, where only zeros would follow."""
+    seconds = millis // 1000
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if precision == 0:
+        return text
+    digits = f"{millis % 1000:03}"
+    shown = max(len(digits.rstrip("0")), 1)
+    return f"{text}.{digits[: min(shown, precision)]}"
 
 
 def render_iso(value: int, precision: int) -> str:
@@ -111,10 +122,16 @@ def parse(text: str, type: t.DataType, zone: tzinfo = UTC) -> pa.Scalar:
     return pa.scalar(value, to_arrow_type(type))
 
 
+def parse_boolean(text: str) -> bool | None:
+    """t, true, y, yes, 1 or their opposites, in any case, or None."""
+    plain = text.lower()
+    return True if plain in _TRUE else False if plain in _FALSE else None
+
+
 def _parse(text: str, type: t.DataType, zone: tzinfo) -> Physical | None:
     match type:
         case t.Boolean():
-            return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
+            return parse_boolean(text)
         case t.TinyInt() | t.SmallInt() | t.Int() | t.BigInt():
             return _integer(text, _BITS[type.__class__])
         case t.Float() | t.Double():
@@ -213,16 +230,6 @@ def _iso_date(days: int) -> str:
     year, month, day = _calendar(days)
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
-
-
-def _time_text(millis: int, precision: int) -> str:
-    seconds = millis // 1000
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    if precision == 0:
-        return text
-    digits = f"{millis % 1000:03}"
-    shown = max(len(digits.rstrip("0")), 1)
-    return f"{text}.{digits[: min(shown, precision)]}"
 
 
 def _moment_text(nanos: int, precision: int) -> str:

@@ -1,6 +1,6 @@
 """Data files by format: rows in as Arrow batches, rows out as Arrow batches with their positions.
 
-The format of a file is decided by its name alone (`format_of`), never by the options of the table.
+The format of a file is decided by its name alone (`paimon.layout.format_of`), never by the options of the table.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +12,7 @@ from polynya.arrow.files import avro, avro_write, orc, parquet, parquet_write
 from polynya.arrow.files.protocol import FileWriter, PositionedBatch, WrittenFile
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
+from polynya.paimon.layout import format_of
 from polynya.storage.protocol import Storage
 
 __all__ = ["FileWriter", "PositionedBatch", "WrittenFile", "format_of", "open_writer", "read", "row_count"]
@@ -22,16 +23,6 @@ _OPENERS: dict[str, Callable[..., FileWriter]] = {
     "avro": avro_write.open_writer,
 }
 FORMATS = tuple(_OPENERS)
-_COMPRESSION_SUFFIXES = ("gz", "bz2", "deflate", "snappy", "lz4", "zst")
-_PACKED_PREFIX = "cc-"  # changelog files of several buckets in one
-
-
-def format_of(name: str) -> str:
-    """The format that the name of a file tells: its last extension that names no compression."""
-    extensions = name.rsplit("/", 1)[-1].split(".")[1:]
-    while extensions and extensions[-1] in _COMPRESSION_SUFFIXES:
-        extensions.pop()
-    return extensions[-1].removeprefix(_PACKED_PREFIX) if extensions else ""
 
 
 def read(

@@ -1,35 +1,28 @@
 """Writing Avro data files: rows become records one by one, blocks are compressed and go out as they fill.
 
 Avro is Paimon's format for small files of the lowest level, so the encoding works row by row. The schema of the file
-carries Paimon's logical types and record names; records are encoded with a twin of it that has no logical types, from
-plain integers and bytes.
+carries Paimon's logical types and record names; records are encoded from plain integers and bytes.
 """
 
-import io
 import json
-import os
 from collections.abc import Callable, Mapping
 from decimal import Context
 from typing import Any, BinaryIO
 
-import fastavro
 import pyarrow as pa
 
 from polynya.arrow.bounds import Collector, Nan
-from polynya.arrow.files.options import refuse_others
 from polynya.arrow.files.protocol import WrittenFile
 from polynya.arrow.files.sink import CountingSink
-from polynya.codec.avro_codecs import compress
-from polynya.codec.avro_container import encode_long
+from polynya.codec.avro import ContainerWriter
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
+from polynya.model.options_data import AVRO_CODEC
 
 _RECORD = "org.apache.paimon.avro.generated.record"
 _CODECS = {"zstd": "zstandard", "none": "null", "uncompressed": "null"} | {
     name: name for name in ("zstandard", "null", "snappy", "deflate", "bzip2", "xz")
 }
-_BLOCK_BYTES = 64_000
-_SYNC_BYTES = 16
 _EXACT = Context(prec=40)
 
 Schema = str | list[Any] | dict[str, Any]
@@ -45,8 +38,7 @@ def open_writer(
     options: Mapping[str, str],
 ) -> "AvroWriter":
     """A writer of Avro with Paimon's schema; UnsupportedError names an option, codec or column it cannot honour."""
-    refuse_others(options, "avro.", frozenset({"avro.codec"}))
-    codec = options.get("avro.codec", compression).lower()
+    codec = (AVRO_CODEC.find(options) or compression).lower()
     if codec not in _CODECS:
         raise UnsupportedError(f"compression '{codec}' of Avro files; choose one of {', '.join(sorted(_CODECS))}")
     return AvroWriter(stream, fields, _CODECS[codec], zstd_level)
@@ -56,19 +48,14 @@ class AvroWriter:
     """An Avro file that is being written."""
 
     def __init__(self, stream: BinaryIO, fields: tuple[t.Field, ...], codec: str, zstd_level: int) -> None:
-        schema = avro_schema(fields)
         self._fields = fields
         self._encoders = [_encoder(field.type) for field in fields]
-        self._schema = fastavro.parse_schema(_without_logical_types(schema))
-        self._codec = codec
-        self._level = zstd_level if codec == "zstandard" else None
         self._collector = Collector([not t.is_nested(field.type) for field in fields], Nan.LARGEST)
         self._sink = CountingSink(stream)
-        self._sync = os.urandom(_SYNC_BYTES)
-        self._block = io.BytesIO()
-        self._block_rows = 0
         self._row_count = 0
-        self._sink.write(_header(json.dumps(schema, separators=(",", ":")), codec, self._sync))
+        schema_text = json.dumps(avro_schema(fields), separators=(",", ":"))
+        level = zstd_level if codec == "zstandard" else None
+        self._container = ContainerWriter(self._sink.write, schema_text, codec, level)
 
     @property
     def row_count(self) -> int:
@@ -88,24 +75,13 @@ class AvroWriter:
             list(map(encode, _physical(array).to_pylist()))
             for array, encode in zip(batch.columns, self._encoders, strict=True)
         ]
-        for row in zip(*columns, strict=True):
-            fastavro.schemaless_writer(self._block, self._schema, dict(zip(names, row, strict=True)))
-            self._block_rows += 1
-            if self._block.tell() >= _BLOCK_BYTES:
-                self._flush()
+        self._container.append(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
         self._row_count += batch.num_rows
 
     def close(self) -> WrittenFile:
         """Write the last block."""
-        self._flush()
+        self._container.flush()
         return WrittenFile(self._row_count, self._collector.columns)
-
-    def _flush(self) -> None:
-        if self._block_rows:
-            data = compress(self._codec, self._block.getvalue(), self._level)
-            self._sink.write(encode_long(self._block_rows) + encode_long(len(data)) + data + self._sync)
-        self._block = io.BytesIO()
-        self._block_rows = 0
 
 
 def avro_schema(fields: tuple[t.Field, ...]) -> dict[str, Any]:
@@ -184,12 +160,6 @@ def _unit(precision: int) -> str:
     return "millis" if precision <= 3 else "micros"
 
 
-def _without_logical_types(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(schema, dict):
-        return {key: _without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
-    return [_without_logical_types(item) for item in schema] if isinstance(schema, list) else schema
-
-
 def _physical(array: pa.Array) -> pa.Array:
     """The array with dates, times and timestamps as integers, at every level."""
     return array.cast(_physical_type(array.type))
@@ -247,11 +217,3 @@ def _shortest(unscaled: int) -> bytes:
     """Two's complement, big-endian, in as few bytes as it takes."""
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length() + 1
     return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
-
-
-def _header(schema_text: str, codec: str, sync: bytes) -> bytes:
-    metadata = {"avro.schema": schema_text.encode(), "avro.codec": codec.encode()}
-    entries = b"".join(
-        encode_long(len(key)) + key.encode() + encode_long(len(value)) + value for key, value in metadata.items()
-    )
-    return b"Obj\x01" + encode_long(len(metadata)) + entries + encode_long(0) + sync

@@ -22,20 +22,24 @@ from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.damage import naming_damage
 from polynya.arrow.files.ids import ORC_ID, schema_with_ids
-from polynya.arrow.files.options import parse_bytes, refuse_others
 from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
 from polynya.arrow.files.sink import CountingSink
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.model.options_data import (
+    FILE_BLOCK_SIZE,
+    ORC_COMPRESS,
+    ORC_COMPRESSION_ZSTD_LEVEL,
+    ORC_STRIPE_SIZE,
+    ORC_TIMESTAMP_LTZ_LEGACY_TYPE,
+)
 from polynya.storage.protocol import Storage
 
-LEGACY_LOCAL_TIMESTAMP = "orc.timestamp-ltz.legacy.type"
 _CODECS = {"zstd": "zstd", "snappy": "snappy", "zlib": "zlib", "lz4": "lz4", "none": "uncompressed"}
 _OUT_OF_RANGE = "out of range for nanosecond"
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_OPTIONS = frozenset({"orc.compress", "orc.compression.zstd.level", "orc.stripe.size", LEGACY_LOCAL_TIMESTAMP})
 
 
 def read(
@@ -157,7 +161,7 @@ def _has_early_fraction(array: pa.Array) -> bool:
 
 def _legacy_zone(options: Mapping[str, str]) -> str:
     """The zone by which stored instants are off: that of this process, or UTC when they are true."""
-    if options.get(LEGACY_LOCAL_TIMESTAMP, "true").strip().lower() != "true":
+    if not ORC_TIMESTAMP_LTZ_LEGACY_TYPE.of(options):
         return "UTC"
     if os.environ.get("TZ"):
         return os.environ["TZ"].removeprefix(":")
@@ -221,22 +225,22 @@ def open_writer(
     options: Mapping[str, str],
 ) -> OrcWriter:
     """A writer of ORC with Paimon's ids; UnsupportedError names an option or codec it cannot honour."""
-    refuse_others(options, "orc.", _OPTIONS)
     for field in fields:
         if any(isinstance(type, (t.Variant, t.Geometry, t.Geography)) for type in _simple_types(field.type)):
             raise UnsupportedError(f"column '{field.name}': ORC cannot hold {field.type}; use file.format parquet")
-    codec = options.get("orc.compress", compression).lower()
+    codec = (ORC_COMPRESS.find(options) or compression).lower()
     if codec not in _CODECS:
         raise UnsupportedError(f"compression '{codec}' of ORC files; choose one of {', '.join(sorted(_CODECS))}")
-    level = int(options.get("orc.compression.zstd.level", zstd_level))
-    stripe = options.get("orc.stripe.size", options.get("file.block-size"))
+    set_level = ORC_COMPRESSION_ZSTD_LEVEL.find(options)
+    level = zstd_level if set_level is None else set_level
+    stripe = ORC_STRIPE_SIZE.find(options) or FILE_BLOCK_SIZE.find(options)
     arguments: dict[str, object] = {
         "compression": _CODECS[codec],
         "compression_strategy": "speed" if level <= 1 else "compression",
         "dictionary_key_size_threshold": 0.8,
     }
     if stripe is not None:
-        arguments["stripe_size"] = parse_bytes(stripe, "file.block-size")
+        arguments["stripe_size"] = stripe
     return OrcWriter(stream, fields, arguments, _legacy_zone(options))
 
 

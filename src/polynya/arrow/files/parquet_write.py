@@ -9,7 +9,7 @@ TIMESTAMP of 7 to 9 digits is written as INT64 nanoseconds, which Paimon reads a
 
 from collections.abc import Mapping
 from decimal import Context, Decimal
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,12 +17,26 @@ import pyarrow.parquet as pq
 
 from polynya.arrow.bounds import column_stats, merge
 from polynya.arrow.files.ids import PARQUET_ID, schema_with_ids
-from polynya.arrow.files.options import parse_bytes, parse_flag, refuse_others
 from polynya.arrow.files.protocol import WrittenFile
 from polynya.arrow.files.sink import CountingSink
 from polynya.arrow.stats import ColumnStats, Value
-from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.errors import UnsupportedError
 from polynya.model import types as t
+from polynya.model.option_kinds import Option
+from polynya.model.options_data import (
+    FILE_BLOCK_SIZE,
+    PARQUET_BLOCK_SIZE,
+    PARQUET_BLOOM_FILTER_ENABLED,
+    PARQUET_BLOOM_FILTER_FPP,
+    PARQUET_COMPRESSION,
+    PARQUET_COMPRESSION_ZSTD_LEVEL,
+    PARQUET_DICTIONARY_PAGE_SIZE,
+    PARQUET_ENABLE_DICTIONARY,
+    PARQUET_PAGE_ROW_COUNT_LIMIT,
+    PARQUET_PAGE_SIZE,
+    PARQUET_PAGE_WRITE_CHECKSUM_ENABLED,
+    PARQUET_WRITER_VERSION,
+)
 
 _CODECS = {"none": "none", "uncompressed": "none"} | {
     name: name for name in ("zstd", "snappy", "gzip", "lz4", "brotli")
@@ -31,14 +45,14 @@ _ROW_GROUP_BYTES = 128 * 1024 * 1024
 _FOOTER_VALUE_BYTES = 4096  # a longer bound is left out of the footer
 _EXACT = Context(prec=40)
 _FIRST_RATIO = 0.5  # of encoded to Arrow bytes, until a row group has told the real one
-_OPTIONS = frozenset(
-    "parquet." + name
-    for name in (
-        "compression", "compression.codec.zstd.level", "block.size", "page.size", "dictionary.page.size",
-        "enable.dictionary", "page.row.count.limit", "page.write-checksum.enabled", "writer.version",
-        "bloom.filter.enabled", "bloom.filter.expected.ndv", "bloom.filter.fpp",
-    )
-)  # fmt: skip
+_PAGE_ARGUMENTS = {
+    "data_page_size": PARQUET_PAGE_SIZE,
+    "dictionary_pagesize_limit": PARQUET_DICTIONARY_PAGE_SIZE,
+    "max_rows_per_page": PARQUET_PAGE_ROW_COUNT_LIMIT,
+    "write_page_checksum": PARQUET_PAGE_WRITE_CHECKSUM_ENABLED,
+}
+_DISTINCT_VALUES = 1048576  # of a column with a bloom filter, unless the table says
+V = TypeVar("V")
 
 
 def open_writer(
@@ -50,57 +64,47 @@ def open_writer(
     options: Mapping[str, str],
 ) -> "ParquetWriter":
     """A writer of Parquet as Paimon lays it out; UnsupportedError names an option or codec it cannot honour."""
-    refuse_others(options, "parquet.", _OPTIONS)
-    codec = options.get("parquet.compression", compression).lower()
+    codec = (PARQUET_COMPRESSION.find(options) or compression).lower()
     if codec not in _CODECS:
         raise UnsupportedError(f"compression '{codec}' of Parquet files; choose one of {', '.join(sorted(_CODECS))}")
-    block = options.get("parquet.block.size", options.get("file.block-size"))
     arguments = {"compression": _CODECS[codec], **_page_arguments(options), **_column_arguments(fields, options)}
     if codec == "zstd":
-        arguments["compression_level"] = int(options.get("parquet.compression.codec.zstd.level", zstd_level))
-    row_group_bytes = _ROW_GROUP_BYTES if block is None else parse_bytes(block, "file.block-size")
-    return ParquetWriter(stream, fields, arguments, max(1, row_group_bytes))
+        level = PARQUET_COMPRESSION_ZSTD_LEVEL.find(options)
+        arguments["compression_level"] = zstd_level if level is None else level
+    row_group_bytes = PARQUET_BLOCK_SIZE.find(options) or FILE_BLOCK_SIZE.find(options) or _ROW_GROUP_BYTES
+    return ParquetWriter(stream, fields, arguments, row_group_bytes)
 
 
 def _page_arguments(options: Mapping[str, str]) -> dict[str, object]:
-    arguments: dict[str, object] = {"data_page_version": "1.0"}
-    sizes = {
-        "parquet.page.size": "data_page_size",
-        "parquet.dictionary.page.size": "dictionary_pagesize_limit",
-        "parquet.page.row.count.limit": "max_rows_per_page",
+    version = PARQUET_WRITER_VERSION.of(options)
+    found = {argument: option.find(options) for argument, option in _PAGE_ARGUMENTS.items()}
+    return {
+        "data_page_version": "2.0" if version in ("v2", "PARQUET_2_0") else "1.0",
+        **{argument: value for argument, value in found.items() if value is not None},
     }
-    for option, argument in sizes.items():
-        if option in options:
-            arguments[argument] = parse_bytes(options[option], option)
-    if "parquet.page.write-checksum.enabled" in options:
-        option = "parquet.page.write-checksum.enabled"
-        arguments["write_page_checksum"] = parse_flag(options[option], option)
-    version = options.get("parquet.writer.version", "v1").lower()
-    if version not in ("v1", "v2", "parquet_1_0", "parquet_2_0"):
-        raise InvalidInputError(f"option 'parquet.writer.version' must be v1 or v2, got '{version}'")
-    if version in ("v2", "parquet_2_0"):
-        arguments["data_page_version"] = "2.0"
-    return arguments
 
 
 def _column_arguments(fields: tuple[t.Field, ...], options: Mapping[str, str]) -> dict[str, object]:
+    columns = [path for field in fields for path in _leaf_paths(field.name, field.type)]
+    plain = [column for column in columns if not _of_column(PARQUET_ENABLE_DICTIONARY, column, options)]
     arguments: dict[str, object] = {}
-    names = [path for field in fields for path in _leaf_paths(field.name, field.type)]
-    if any(name.startswith("parquet.enable.dictionary") for name in options):
-        arguments["use_dictionary"] = [c for c in names if _flag(options, "parquet.enable.dictionary", c, True)]
-    bloom = {}
-    for column in (c for c in names if _flag(options, "parquet.bloom.filter.enabled", c, False)):
-        ndv = options.get(f"parquet.bloom.filter.expected.ndv#{column}", "1048576")
-        fpp = options.get(f"parquet.bloom.filter.fpp#{column}", options.get("parquet.bloom.filter.fpp", "0.01"))
-        bloom[column] = {"ndv": int(ndv), "fpp": float(fpp)}
-    if bloom:
-        arguments["bloom_filter_options"] = bloom
+    if plain:
+        arguments["use_dictionary"] = [column for column in columns if column not in plain]
+    filtered = [column for column in columns if _of_column(PARQUET_BLOOM_FILTER_ENABLED, column, options)]
+    if filtered:
+        arguments["bloom_filter_options"] = {
+            column: {
+                "ndv": int(options.get(f"parquet.bloom.filter.expected.ndv#{column}", _DISTINCT_VALUES)),
+                "fpp": _of_column(PARQUET_BLOOM_FILTER_FPP, column, options),
+            }
+            for column in filtered
+        }
     return arguments
 
 
-def _flag(options: Mapping[str, str], option: str, column: str, default: bool) -> bool:
-    text = options.get(f"{option}#{column}", options.get(option))
-    return default if text is None else parse_flag(text, option)
+def _of_column(option: Option[V], column: str, options: Mapping[str, str]) -> V:
+    text = options.get(f"{option.key}#{column}")
+    return option.of(options) if text is None else option.parse(text)
 
 
 class ParquetWriter:
