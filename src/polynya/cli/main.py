@@ -5,7 +5,7 @@ Verbs load what they need when they run, so that help and usage errors answer at
 
 import sys
 from importlib.abc import MetaPathFinder
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -224,7 +224,9 @@ def check(
 def write(
     table: TablePath,
     source: Annotated[str, typer.Argument(metavar="FILE", help="A .parquet, .csv, .json or .jsonl file.")],
-    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="append or overwrite.")] = "append",
+    mode: Annotated[
+        Literal["append", "overwrite"], typer.Option("--mode", help="Add rows, or replace them.")
+    ] = "append",
     rowkind: Annotated[
         str | None, typer.Option("--rowkind", metavar="COLUMN", help="The column that holds +I, -U, +U or -D.")
     ] = None,

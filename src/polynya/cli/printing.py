@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -158,8 +158,8 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 def _print_grid(out: Console, listing: Listing, rows: Iterable[Sequence[str]], widths: Sequence[int]) -> None:
     grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     for name, width in zip(listing.columns, widths, strict=True):
-        justify = "right" if name in listing.numbers else "left"
-        grid.add_column(Text(shorten(name, width)), justify=justify, no_wrap=True, width=width)  # type: ignore[arg-type]
+        justify: JustifyMethod = "right" if name in listing.numbers else "left"
+        grid.add_column(Text(shorten(name, width)), justify=justify, no_wrap=True, width=width)
     for row in rows:
         grid.add_row(*(Text(shorten(text, width)) for text, width in zip(row, widths, strict=True)))
     out.print(grid)

@@ -164,7 +164,15 @@ def _read_csv(path: Path, wanted: pa.Schema) -> pa.Table:
 def _read_json(path: Path, wanted: pa.Schema) -> pa.Table:
     from pyarrow import json as lines  # noqa: PLC0415 - only this verb reads such files
 
-    return lines.read_json(path, parse_options=lines.ParseOptions(explicit_schema=wanted))
+    # JSON has no times, decimals and bytes: they stand in texts.
+    plain = pa.schema([field.with_type(pa.string()) if _is_text(field.type) else field for field in wanted])
+    found = lines.read_json(path, parse_options=lines.ParseOptions(explicit_schema=plain))
+    types = [wanted.field(one.name).type if one.name in wanted.names else one.type for one in found.schema]
+    return found.cast(pa.schema(list(zip(found.column_names, types, strict=True))))
+
+
+def _is_text(type: pa.DataType) -> bool:
+    return pa.types.is_temporal(type) or pa.types.is_decimal(type) or pa.types.is_binary(type)
 
 
 _READERS = {".parquet": _read_parquet, ".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json}

@@ -5,7 +5,7 @@ statistics mean, columns are matched by id, values of a changed type are cast. F
 schema, written columns and statistics columns; within a group everything is a column.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -185,8 +185,13 @@ def _keys(live: pa.Table, column: str, source: SystemSource) -> pa.Array:
     """The keys as texts; null in a table without a primary key."""
     if not source.schema.primary_key:
         return pa.nulls(live.num_rows, pa.string())
-    groups = ((rows, files.column(column), _key_fields(schema)) for rows, files, schema in _by_schema(live, source))
-    return _scattered([(rows, key_texts(keys, fields)) for rows, keys, fields in groups], live.num_rows)
+    ids = live["schema_id"].to_numpy()
+    parts = []
+    for id in np.unique(ids).tolist():
+        rows = np.flatnonzero(ids == id)
+        fields = _key_fields(source.schema_of(id))
+        parts.append((rows, key_texts(live[column].take(pa.array(rows)), fields)))
+    return _scattered(parts, live.num_rows)
 
 
 def _key_fields(schema: Schema) -> tuple[t.Field, ...]:
@@ -196,26 +201,20 @@ def _key_fields(schema: Schema) -> tuple[t.Field, ...]:
     return schema.key_fields
 
 
-def _by_schema(live: pa.Table, source: SystemSource) -> Iterator[tuple[npt.NDArray[np.int64], pa.Table, Schema]]:
-    ids = live["schema_id"].to_numpy()
-    for id in np.unique(ids).tolist():
-        rows = np.flatnonzero(ids == id)
-        yield rows, live.take(pa.array(rows)), source.schema_of(id)
-
-
 def _value_columns(live: pa.Table, source: SystemSource) -> dict[str, pa.Array]:
     """The three texts of value statistics."""
     codes, examples = groups(live)
     shown: dict[str, list[tuple[npt.NDArray[np.int64], pa.Array]]] = {name: [] for name in _VALUE_TEXTS}
     for code, example in enumerate(examples):
         rows = np.flatnonzero(codes == code)
-        group = _StatsGroup.of(live.take(pa.array(rows)), example, source)
+        group = _StatsGroup.of(live.select(_STATS_COLUMNS).take(pa.array(rows)), example, source)
         for name, end in _VALUE_TEXTS.items():
             texts = {field.name: group.texts(field, end) for field in source.schema.fields}
             shown[name].append((rows, map_texts(texts, len(rows))))
     return {name: _scattered(parts, live.num_rows) for name, parts in shown.items()}
 
 
+_STATS_COLUMNS = ["row_count", "value_stats_min", "value_stats_max", "value_stats_null_counts"]
 _VALUE_TEXTS = {"null_value_counts": "null_counts", "min_value_stats": "min", "max_value_stats": "max"}
 
 
