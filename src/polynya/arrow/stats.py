@@ -25,6 +25,11 @@ from polynya.codec.binary_row import encode_row
 from polynya.errors import InvalidInputError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
+from polynya.model.options_data import (
+    METADATA_STATS_KEEP_FIRST_N_COLUMNS,
+    METADATA_STATS_MODE,
+    METADATA_STATS_MODE_PER_LEVEL,
+)
 
 Value = bool | int | float | Decimal | str | bytes
 """A bound: an int for dates, times and timestamps (in the unit of the Arrow type), else the Python value."""
@@ -91,9 +96,9 @@ def column_modes(
     `mode` stands for `metadata.stats-mode` where a level or the changelog has a mode of its own. `key_columns` are the
     key columns of a file in thin mode, which are kept longer.
     """
-    text = mode if mode is not None else options.get("metadata.stats-mode", "truncate(16)")
+    text = METADATA_STATS_MODE.of(options) if mode is None else mode
     general, key_mode = parse_mode(text), parse_mode(KEY_MODE)
-    first = int(options.get("metadata.stats-keep-first-n-columns", "-1"))
+    first = METADATA_STATS_KEEP_FIRST_N_COLUMNS.of(options)
     modes = []
     for index, field in enumerate(fields):
         own = f"fields.{field.name}.stats-mode"
@@ -108,8 +113,7 @@ def column_modes(
 
 def level_mode(options: Mapping[str, str], level: int) -> str | None:
     """The mode that `metadata.stats-mode.per.level` gives a level, or None."""
-    pairs = (entry.split(":", 1) for entry in options.get("metadata.stats-mode.per.level", "").split(",") if entry)
-    return next((mode.strip() for number, mode in pairs if int(number) == level), None)
+    return METADATA_STATS_MODE_PER_LEVEL.of(options).get(level)
 
 
 def simple_stats(

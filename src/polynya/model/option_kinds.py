@@ -61,6 +61,13 @@ CATALOG = "a setting of another catalog"
 ADDRESS = "part of the address of the table"
 STRICT = "a damaged or missing file is always an error"
 INDEX = "global indexes are not used to read"
+STREAMING = "polynya has no streaming reads yet"
+EXPIRY = "polynya expires nothing yet: what is old stays until another writer removes it"
+TAGS = "polynya makes no tags yet"
+ALTER = "polynya does not alter tables yet"
+ORDER = "rows are read in no promised order"
+OWN_COLUMNS = "a write with other columns than the table's is an error"
+OWN_FILES = "a commit never repeats the files of another"
 
 _NUMBER_AND_UNIT = re.compile(r"(\d+)\s*(\D*)", re.ASCII)
 _NANOS = {
@@ -163,12 +170,21 @@ def real(key: str, default: float | None, support: Support, meaning: str, reason
 
 
 def boolean(
-    key: str, default: bool | None, support: Support, meaning: str, reason: str = "", *, fallbacks: tuple[str, ...] = ()
+    key: str,
+    default: bool | None,
+    support: Support,
+    meaning: str,
+    reason: str = "",
+    *,
+    accepted: str = "",
+    fallbacks: tuple[str, ...] = (),
 ) -> Option[bool]:
     """An option that is on or off."""
     text = None if default is None else str(default).lower()
     return Option(
-        key, Kind.BOOLEAN, text, support, meaning, reason, parse_boolean, "true or false", fallbacks=fallbacks
+        *(key, Kind.BOOLEAN, text, support, meaning, reason, parse_boolean, "true or false"),
+        fallbacks=fallbacks,
+        accepted=tuple(accepted.split()),
     )
 
 

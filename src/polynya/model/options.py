@@ -67,7 +67,7 @@ FAMILIES: tuple[AnyOption, ...] = (
         "maps are written as maps",
     ),
     text("fields.<column>.map.<setting>", None, IRRELEVANT, "settings of that storage", COMPANION),
-    integer("field.<column>.vector-dim", None, HONOURED, "length of a vector"),
+    integer("field.<column>.vector-dim", None, IRRELEVANT, "length of a vector", "the type says it"),
     text("file-index.<type>.columns", None, HONOURED, "columns that have an index"),
     text("file-index.<type>.<column>.<setting>", None, HONOURED, "a setting of one index"),
     boolean("parquet.enable.dictionary#<column>", True, HONOURED, "dictionaries of the column"),
@@ -191,12 +191,6 @@ def level_count(options: Mapping[str, str]) -> int:
     """The number of levels: the option, else one more than the runs that start a compaction."""
     trigger = options_keys.NUM_SORTED_RUN_COMPACTION_TRIGGER.of(options)
     return options_keys.NUM_LEVELS.find(options) or trigger + 1
-
-
-def stop_trigger(options: Mapping[str, str]) -> int:
-    """The number of runs at which writers wait: the option, at least the runs that start a compaction."""
-    trigger = options_keys.NUM_SORTED_RUN_COMPACTION_TRIGGER.of(options)
-    return max(options_keys.NUM_SORTED_RUN_STOP_TRIGGER.find(options) or trigger + 3, trigger)
 
 
 def _refuse(options: Mapping[str, str], refused: tuple[Support, ...], verb: str) -> None:

@@ -53,15 +53,6 @@ PARTITION_DEFAULT_NAME = text(
     "partition.default-name", "__DEFAULT_PARTITION__", HONOURED, "folder value of null and blank"
 )
 PARTITION_LEGACY_NAME = boolean("partition.legacy-name", True, HONOURED, "folder values as stored numbers, not as text")
-ADD_COLUMN_BEFORE_PARTITION = boolean(
-    "add-column-before-partition", False, HONOURED, "new columns stand before the partition columns"
-)
-ALTER_COLUMN_NULL_TO_NOT_NULL_DISABLED = boolean(
-    "alter-column-null-to-not-null.disabled", True, HONOURED, "columns cannot become NOT NULL"
-)
-DISABLE_EXPLICIT_TYPE_CASTING = boolean(
-    "disable-explicit-type-casting", False, HONOURED, "types change only where no value is lost"
-)
 
 # Files and formats
 
@@ -92,7 +83,6 @@ TARGET_FILE_SIZE = size(
 )
 TARGET_FILE_ROW_NUM = long("target-file-row-num", 9223372036854775807, HONOURED, "rows at which a new file starts")
 DATA_FILE_PREFIX = text("data-file.prefix", "data-", HONOURED, "start of the names of data files")
-CHANGELOG_FILE_PREFIX = text("changelog-file.prefix", "changelog-", HONOURED, "start of the names of changelog files")
 DATA_FILE_PATH_DIRECTORY = text("data-file.path-directory", None, HONOURED, "folder of all data")
 DATA_FILE_THIN_MODE = boolean("data-file.thin-mode", False, HONOURED, "key columns are not stored twice")
 DATA_FILE_EXTERNAL_PATHS = text(
@@ -159,6 +149,8 @@ AVRO_CODEC = text("avro.codec", None, HONOURED, "compression of Avro files, mani
 
 # Manifests and commits
 
+NO_EMPTY_COMMITS = "a commit without changes makes no snapshot"
+
 MANIFEST_FORMAT = text(
     "manifest.format", "avro", REFUSED_ON_WRITE, "format of manifests", "Paimon reads Avro manifests only"
 )
@@ -179,20 +171,23 @@ COMMIT_TIMEOUT = duration("commit.timeout", None, HONOURED, "time after which a 
 COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT = long(
     "commit.strict-mode.last-safe-snapshot",
     None,
-    HONOURED,
+    REFUSED_ON_WRITE,
     "refuse to commit past other writers' compactions since then",
-)
-COMMIT_DISCARD_DUPLICATE_FILES = boolean(
-    "commit.discard-duplicate-files", False, HONOURED, "leave out files that the table has"
+    "commits do not look for them",
 )
 COMMIT_FORCE_CREATE_SNAPSHOT = boolean(
-    "commit.force-create-snapshot", False, HONOURED, "commit a snapshot without changes"
+    "commit.force-create-snapshot", False, REFUSED_ON_WRITE, "commit a snapshot without changes", NO_EMPTY_COMMITS
 )
 COMMIT_CALLBACKS = text(
     "commit.callbacks", "", REFUSED_ON_WRITE, "classes called after a commit", "they are Java classes"
 )
 SNAPSHOT_IGNORE_EMPTY_COMMIT = boolean(
-    "snapshot.ignore-empty-commit", None, HONOURED, "make no snapshot without changes"
+    "snapshot.ignore-empty-commit",
+    None,
+    REFUSED_ON_WRITE,
+    "make no snapshot without changes",
+    NO_EMPTY_COMMITS,
+    accepted="true",
 )
 OVERWRITE_UPGRADE = boolean("overwrite-upgrade", True, HONOURED, "overwriting files go to the top level")
 DYNAMIC_PARTITION_OVERWRITE = boolean(

@@ -3,10 +3,28 @@
 Each line: the key (and `<` before its older names), the kind (and its choices), the default, the meaning.
 """
 
-from polynya.model.option_kinds import ADDRESS, CATALOG, COMPANION, ENGINE, FLINK, INDEX, STRICT, TUNING
+from polynya.model.option_kinds import (
+    ADDRESS,
+    ALTER,
+    CATALOG,
+    COMPANION,
+    ENGINE,
+    EXPIRY,
+    FLINK,
+    INDEX,
+    ORDER,
+    OWN_COLUMNS,
+    OWN_FILES,
+    STREAMING,
+    STRICT,
+    TAGS,
+    TUNING,
+)
 
 TABLES = {
     TUNING: """
+clustering.strategy < sink.clustering.strategy | text | auto | order, zorder, hilbert or auto
+num-sorted-run.stop-trigger | integer |  | runs at which writers wait; the trigger and 3
 bucket-append-ordered | boolean | true | rows of a bucketed append table keep their order
 partition.sink-strategy | choice NONE HASH PARTITION_DYNAMIC | NONE | shuffle by partition before writing
 read.batch-size | integer | 1024 | rows read at once
@@ -23,7 +41,6 @@ manifest-sort.partition-field | text |  | column that manifests are sorted by
 manifest-sort.max-rewrite-size | size | 256 mb | bytes sorted at once
 manifest.sidecar.enabled | boolean |  | files beside manifests that help pruning
 commit.force-compact | boolean | false | compact before a commit
-write.sequence-number-init-mode | choice scan snapshot | scan | how the next sequence number is found
 sort-engine | choice min-heap loser-tree | loser-tree | how runs are merged
 sort-spill-threshold | integer |  | runs at which sorting spills
 sort-spill-buffer-size | size | 64 mb | memory of spilling
@@ -43,9 +60,19 @@ zorder.var-length-contribution | integer | 8 | bytes of a text in a z-order
 scan.manifest.parallelism | integer |  | threads that read manifests
 scan.max-splits-per-task | integer | 10 | splits of a task
 source.split.target-size-with-column-pruning | boolean | false | split size counts the columns read
-snapshot.expire.execution-mode | choice sync async | sync | expire now or in the background
 """,
     COMPANION: """
+changelog-file.prefix | text | changelog- | start of the names of changelog files
+incremental-between-scan-mode | choice auto delta changelog diff | auto | which files tell the changes
+incremental-between-tag-to-snapshot | boolean | false | tags stand for their snapshots
+table-read.sequence-number.enabled | boolean | false | audit_log and binlog show sequence numbers
+partition.expiration-check-interval | duration | 1 h | pause between looks
+partition.expiration-strategy | text | values-time | age by value or by update
+partition.expiration-max-num | integer | 100 | partitions dropped at once
+partition.expiration-batch-size | integer |  | partitions dropped in one commit
+partition.timestamp-pattern | text |  | how values make a time
+partition.timestamp-formatter | text |  | how that time is read
+partition.timestamp-format.strict | boolean | false | refuse times that do not fit
 dynamic-bucket.target-row-num | long | 2000000 | rows of a dynamic bucket
 dynamic-bucket.initial-buckets | integer |  | dynamic buckets to start with
 dynamic-bucket.max-buckets | integer | -1 | most dynamic buckets
@@ -121,9 +148,7 @@ scan.ignore-lost-files | boolean | false | pass over missing files
 """,
     ENGINE: """
 auto-create | boolean | false | create the storage at first use
-upsert-key | names |  | key of an upsert into an append table
 scan.plan-auto-tag-for-read.time-retained | duration |  | tag a snapshot while it is read
-consumer.mode | choice exactly-once at-least-once | exactly-once | how exact the progress is
 key-value.sequence_number.enabled | boolean | false | internal
 batch-scan-mode | choice none compact | none | internal
 stream-scan-mode | choice none compact-bucket-table file-monitor | none | internal
@@ -166,6 +191,7 @@ scalar-index.search-mode | choice fast full detail | fast | how they are searche
 full-text-index.search-mode | choice fast full detail | fast | how texts are searched
 """,
     FLINK: """
+partition.mark-done-action | names | success-file | what marks a complete partition
 snapshot.watermark-idle-timeout | duration |  | rest after which the watermark moves
 end-input.check-partition-expire | boolean | false | look when a batch ends
 partition.end-input-to-done | boolean | false | mark when a batch ends
@@ -263,5 +289,51 @@ sink.writer-coordinator.page-size | size | 32 kb | a setting of jobs
 sink.writer-coordinator.prefetch-manifests | boolean | false | a setting of jobs
 filesystem.job-level-settings.enabled | boolean | true | a setting of jobs
 sink.writer-refresh-detectors | text |  | a setting of jobs
+""",
+    ALTER: """
+add-column-before-partition | boolean | false | new columns stand before the partition columns
+alter-column-null-to-not-null.disabled | boolean | true | columns cannot become NOT NULL
+disable-explicit-type-casting | boolean | false | types change only where no value is lost
+deletion-vectors.modifiable | boolean | false | the mode may be switched
+""",
+    OWN_COLUMNS: """
+write.merge-schema | boolean | false | writing adds new columns
+write.merge-schema.type-widening | boolean | false | writing widens types
+write.merge-schema.explicit-cast | boolean | false | writing changes types
+""",
+    OWN_FILES: """
+commit.discard-duplicate-files | boolean | false | leave out files that the table has
+""",
+    ORDER: """
+scan.plan-sort-partition | boolean | false | splits in the order of partitions
+""",
+    STREAMING: """
+consumer.mode | choice exactly-once at-least-once | exactly-once | how exact the progress is
+scan.bounded.watermark | long |  | streaming ends after this watermark
+continuous.discovery-interval | duration | 10 s | pause between looks for new snapshots
+streaming-read-overwrite | boolean | false | streams read OVERWRITE snapshots
+streaming-read-append-overwrite | boolean | false | streams read OVERWRITE snapshots of append tables
+streaming.read.snapshot.delay | duration |  | streams stay this far behind
+consumer-id | text |  | reader whose progress is kept
+consumer.ignore-progress | boolean | false | start anew
+consumer.changelog-only | boolean | false | consumers keep changelogs, not snapshots
+read.changelog | boolean | false | streams show the row kind
+read.stream.maxFilesPerTrigger | integer |  | files of a micro batch
+read.stream.maxBytesPerTrigger | long |  | bytes of a micro batch
+read.stream.maxRowsPerTrigger | long |  | rows of a micro batch
+read.stream.minRowsPerTrigger | long |  | rows that a micro batch waits for
+read.stream.maxTriggerDelayMs | long |  | longest wait for them
+""",
+    EXPIRY: """
+snapshot.expire.execution-mode | choice sync async | sync | expire now or in the background
+snapshot.time-retained | duration | 1 h | age up to which snapshots are kept
+snapshot.expire.limit | integer | 50 | snapshots expired at once
+snapshot.clean-empty-directories < snapshot.expire.clean-empty-directories | boolean | false | delete empty folders
+changelog.time-retained | duration |  | age up to which changelogs are kept
+consumer.expiration-time | duration |  | rest after which a consumer is forgotten
+tag.time-expire-enabled | boolean | true | tags expire by their time
+""",
+    TAGS: """
+tag.default-time-retained | duration |  | time that new tags are kept
 """,
 }

@@ -5,7 +5,9 @@ An option is changed here, in one place; `docs/options.md` is made from this.
 
 from polynya.model.option_kinds import (
     HONOURED,
+    IRRELEVANT,
     REFUSED_ON_WRITE,
+    TUNING,
     boolean,
     choice,
     duration,
@@ -35,6 +37,21 @@ SEQUENCE_SNAPSHOT_ORDERING = boolean(
     REFUSED_ON_WRITE,
     "the newest snapshot wins",
     "rows are written in order of their numbers",
+)
+WRITE_SEQUENCE_NUMBER_INIT_MODE = choice(
+    "write.sequence-number-init-mode",
+    "scan",
+    "scan snapshot",
+    REFUSED_ON_WRITE,
+    "how the next sequence number is found",
+    "snapshots do not tell the largest number",
+)
+UPSERT_KEY = names(
+    "upsert-key",
+    None,
+    REFUSED_ON_WRITE,
+    "an INSERT into an append table updates rows of this key",
+    "rows are appended, not merged",
 )
 ROWKIND_FIELD = text("rowkind.field", None, HONOURED, "column that holds +I, -U, +U, -D")
 IGNORE_DELETE = boolean(
@@ -76,7 +93,6 @@ DELETION_VECTORS_BITMAP64 = boolean("deletion-vectors.bitmap64", False, HONOURED
 DELETION_VECTOR_INDEX_FILE_TARGET_SIZE = size(
     "deletion-vector.index-file.target-size", "2 mb", HONOURED, "size of a file of vectors"
 )
-DELETION_VECTORS_MODIFIABLE = boolean("deletion-vectors.modifiable", False, HONOURED, "the mode may be switched")
 DELETION_VECTORS_MERGE_ON_READ = boolean(
     "deletion-vectors.merge-on-read", False, HONOURED, "reads see level 0 too, merged"
 )
@@ -102,12 +118,10 @@ PK_CLUSTERING_OVERRIDE = boolean(
 CLUSTERING_COLUMNS = names(
     "clustering.columns",
     None,
-    HONOURED,
+    IRRELEVANT,
     "columns that rows are clustered by",
+    TUNING,
     fallbacks=("sink.clustering.by-columns",),
-)
-CLUSTERING_STRATEGY = text(
-    "clustering.strategy", "auto", HONOURED, "order, zorder, hilbert or auto", fallbacks=("sink.clustering.strategy",)
 )
 
 # Compaction
@@ -117,9 +131,6 @@ WRITE_ONLY = boolean(
 )
 NUM_SORTED_RUN_COMPACTION_TRIGGER = integer(
     "num-sorted-run.compaction-trigger", 5, HONOURED, "runs at which compaction starts"
-)
-NUM_SORTED_RUN_STOP_TRIGGER = integer(
-    "num-sorted-run.stop-trigger", None, HONOURED, "runs at which writers wait; the trigger and 3"
 )
 NUM_LEVELS = integer("num-levels", None, HONOURED, "levels; the trigger and 1")
 COMPACTION_SIZE_RATIO = integer("compaction.size-ratio", 1, HONOURED, "percent by which the next run may be larger")

@@ -38,7 +38,6 @@ _KEYLESS = (t.Array, t.Vector, t.Multiset, t.Map, t.Row, t.Variant, t.Blob, t.Ge
 _STATS_MODE = re.compile(r"none|counts|full|truncate\(\d+\)", re.IGNORECASE)
 _FILE_INDEX = re.compile(r"file-index\.(.+)\.columns")
 _FILE_INDEX_TYPES = ("bloom-filter", "bitmap", "bsi", "range-bitmap")
-_TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.timestamp", "scan.timestamp-millis")
 
 
 def check_new_schema(schema: Schema) -> Schema:
@@ -82,9 +81,6 @@ def _check_options(schema: Schema) -> None:
     mode = METADATA_STATS_MODE.of(schema.options)
     if not _STATS_MODE.fullmatch(mode):
         raise InvalidInputError(f"option 'metadata.stats-mode' must be none, counts, full or truncate(n), got '{mode}'")
-    travels = [key for key in _TIME_TRAVEL if key in schema.options]
-    if len(travels) > 1:
-        raise InvalidInputError(f"options {' and '.join(travels)} exclude each other; keep one")
 
 
 def _with_keys_of_options(schema: Schema) -> Schema:
