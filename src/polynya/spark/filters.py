@@ -2,8 +2,8 @@
 
 Spark's truths are ours: three-valued logic, NaN equal to NaN and above all numbers, texts by their bytes. Two things
 are put differently so that they stay exact. Comparisons of floats that NaN satisfies get an `isnan` beside them:
-statistics of files leave NaN out, and a filter that Spark pushes to them would lose such rows. Literals are built without the
-session's time zone.
+statistics of files leave NaN out, and a filter that Spark pushes to them would lose such rows. Literals are built
+without the session's time zone.
 """
 
 from collections.abc import Callable

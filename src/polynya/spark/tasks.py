@@ -1,7 +1,7 @@
 """Reading in Python workers: files that need our reader, packed into tasks.
 
 A section is the least that can be read alone: a file, or files that must be merged. Sections go to tasks so that all
-get about the same number of bytes, several small ones to one task; the sections of one bucket may go to different tasks.
+get about the same number of bytes, several small ones to one task; the sections of one bucket may go to several.
 A task is a row of a small DataFrame, placed exactly by its number, and turned into rows by `mapInArrow`.
 """
 

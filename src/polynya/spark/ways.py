@@ -17,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.arrow.files import format_of
 from polynya.codec import binary_rows
 from polynya.model import partition as partitions
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options_data import DATA_EVOLUTION_ENABLED, DATA_FILE_PATH_DIRECTORY
 from polynya.model.schema import SYSTEM_FIELDS, Schema
+from polynya.paimon.layout import format_of
 from polynya.table.paths import data_paths, partition_names
 
 LITERAL_PARTITIONS_MAX = 16  # so many partitions may have a scan of their own

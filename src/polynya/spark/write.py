@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from polynya import api
 from polynya.arrow.ingest import WriteRequest, bucket_state, overwrite_of, overwritten_spec, prepared
@@ -52,9 +53,10 @@ from polynya.table.paths import data_paths
 
 GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at a time
 MESSAGE = "entries binary, error_class string, error string"
-_MESSAGE = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
+MESSAGES = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
 _OWN_NAME = 18  # characters of a file's uuid that are those of the write
 _ROUTE = "__route"
+BUCKET_COLUMNS = ["partition", "bucket"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request
     if done is not None:
         return done
     job = job_of(table, request)
-    require_columns(frame, job)
+    require_columns(frame.schema, job)
     routed = _routed(spark, frame, job)
     try:
         messages = routed.mapInArrow(_writing(job), MESSAGE).toArrow()
@@ -133,24 +135,35 @@ def job_of(table: api.Table, request: FrameRequest) -> WriteJob:
     return WriteJob(spec, replace(request.rows, author=None, partition=None), values, str(uuid.uuid4()))
 
 
-def require_columns(frame: DataFrame, job: WriteJob) -> None:
-    """Raise InvalidInputError unless rows of the frame can become rows of the table; no job is started."""
-    names = frame.columns
+def require_columns(schema: StructType, job: WriteJob) -> None:
+    """Raise InvalidInputError unless rows of the schema can become rows of the table; no job is started."""
+    names = schema.names
     if len({name.lower() for name in names}) != len(names):
         raise InvalidInputError(f"rows to write: a column stands twice: {', '.join(names)}")
-    nothing = pa.RecordBatch.from_pylist([], schema=incoming_schema(frame.schema))
+    nothing = pa.RecordBatch.from_pylist([], schema=incoming_schema(schema))
     prepared(nothing, job.spec.schema, job.request, job.partition)
 
 
-def commit_messages(table: api.Table, request: FrameRequest, job: WriteJob, messages: pa.Table) -> Commit:
-    """Commit what the tasks wrote; where one of them was refused, nothing."""
+def entries_of(messages: pa.Table) -> pa.Table:
+    """The manifest entries of all files that the tasks wrote."""
     tables = [decode_table(data) for data in messages["entries"].drop_null().to_pylist()]
-    files = pa.concat_tables(tables) if tables else manifest.empty()
+    return pa.concat_tables(tables) if tables else manifest.empty()
+
+
+def commit_messages(
+    table: api.Table, request: FrameRequest, job: WriteJob, messages: pa.Table, *, shares_buckets: bool = False
+) -> Commit:
+    """Commit what the tasks wrote; where one of them was refused, nothing.
+
+    With `shares_buckets` tasks that write to one bucket have taken care that their rows are numbered apart.
+    """
+    files = entries_of(messages)
     failed = messages.filter(pc.is_valid(messages["error"])).slice(0, 1).to_pylist()
     try:
         if failed:
             raise _error_of(**failed[0])
-        _require_single_owner(tables, table.schema)
+        if table.schema.primary_key and not shares_buckets:
+            _require_single_owner(messages)
         return group.commit(Target(table.root, table.schema), _change(table, request, job, files), request.rows.author)
     except CommitUnknownError:
         raise  # the files may be in the table
@@ -226,7 +239,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _message(**values: object) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([values], schema=_MESSAGE)
+    return pa.RecordBatch.from_pylist([values], schema=MESSAGES)
 
 
 def _error_of(error_class: str, error: str, entries: bytes | None) -> PolynyaError:
@@ -234,13 +247,11 @@ def _error_of(error_class: str, error: str, entries: bytes | None) -> PolynyaErr
     return made
 
 
-def _require_single_owner(tables: list[pa.Table], schema: Schema) -> None:
-    """Two tasks that number the rows of one bucket of a primary-key table would leave its order open."""
-    if not schema.primary_key:
-        return
-    keys = [one.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([]) for one in tables]
-    every = pa.concat_tables(keys) if keys else None
-    if every is not None and every.group_by(["partition", "bucket"]).aggregate([]).num_rows != every.num_rows:
+def _require_single_owner(messages: pa.Table) -> None:
+    """Raise ConflictError where two tasks numbered rows of one bucket: which of them is newer would be left open."""
+    owned = [decode_table(data).select(BUCKET_COLUMNS) for data in messages["entries"].drop_null().to_pylist()]
+    buckets = pa.concat_tables([one.group_by(BUCKET_COLUMNS).aggregate([]) for one in owned])
+    if buckets.group_by(BUCKET_COLUMNS).aggregate([]).num_rows != buckets.num_rows:
         raise ConflictError("write: a bucket was written by two tasks of one job; nothing is committed, write again")
 
 
