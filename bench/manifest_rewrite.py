@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 
@@ -28,6 +29,8 @@ from polynya.table.history import TableRoot
 from polynya.table.manifest_writer import ManifestWriter
 
 sys.path.insert(0, str(Path(__file__).parent))
+from manifest_decode import entries as make_entries
+from manifest_decode import uncompressed
 
 ENTRIES = 200_000
 SCHEMA = schema_of(
@@ -39,9 +42,6 @@ SCHEMA = schema_of(
 
 def prepare(folder: str, entry_count: int) -> tuple[str, list[bytes]]:
     """Write the manifests; return the name of their list and, for the peer, the same manifests uncompressed."""
-    from manifest_decode import entries as make_entries
-    from manifest_decode import uncompressed
-
     storage = open_storage(folder)
     writer = ManifestWriter(storage, SCHEMA, "before")
     added = make_entries(entry_count * 99 // 100)
@@ -71,8 +71,6 @@ def rewrite_alone(folder: str, list_name: str) -> dict[str, float]:
 
 def by_fastavro(blobs: list[bytes]) -> float:
     """Seconds to decode all records, drop what cancels, and encode the rest."""
-    import fastavro
-
     started = time.perf_counter()
     records = []
     for blob in blobs:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec.avro import AvroSource, Column, Decoded
+from polynya.codec.avro_container import encode_long
 from polynya.codec.binary_rows import decode_rows, encode_rows
 from polynya.errors import InvalidInputError
 from polynya.paimon import manifest_list
@@ -116,6 +117,14 @@ def decode_sources(files: Sequence[AvroSource], columns: Sequence[str] | None = 
 def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:
     """A manifest of the entries, in the layout of Paimon 2.0; `level` is that of zstandard."""
     return _KIND.encode(entries, codec, level)
+
+
+def record_head(kind: int, partition: bytes, bucket: int, total_buckets: int, file_name: str) -> bytes:
+    """The bytes that the record of an entry begins with, up to and with its file name."""
+    name = file_name.encode()
+    numbers = (VERSION, kind, len(partition)), (bucket, total_buckets, len(name))
+    before, behind = (b"".join(map(encode_long, group)) for group in numbers)
+    return before + partition + behind + name
 
 
 def empty() -> pa.Table:
