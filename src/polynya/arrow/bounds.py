@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.arrow.stats import ColumnStats, Value
+from polynya.arrow.stats import ColumnStats
+from polynya.model.value_text import Physical
 
 
 class Nan(enum.Enum):
@@ -45,14 +46,14 @@ def merge(parts: Sequence[ColumnStats]) -> ColumnStats:
     )
 
 
-def _plain(scalar: pa.Scalar) -> Value:
+def _plain(scalar: pa.Scalar) -> Physical:
     type = scalar.type
     if pa.types.is_temporal(type):
         return int(scalar.value)
     return scalar.as_py()
 
 
-def _order(value: Value) -> tuple[bool, bool, Value] | Value:
+def _order(value: Physical) -> tuple[bool, bool, Physical] | Physical:
     if isinstance(value, float):
         if math.isnan(value):
             return (True, True, 0.0)

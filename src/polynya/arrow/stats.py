@@ -19,7 +19,6 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from decimal import Decimal
 
 from polynya.codec.binary_row import encode_row
 from polynya.errors import InvalidInputError
@@ -30,8 +29,8 @@ from polynya.model.options_data import (
     METADATA_STATS_MODE,
     METADATA_STATS_MODE_PER_LEVEL,
 )
+from polynya.model.value_text import Physical
 
-Value = bool | int | float | Decimal | str | bytes
 """A bound: an int for dates, times and timestamps (in the unit of the Arrow type), else the Python value."""
 
 KEY_MODE = "truncate(128)"
@@ -44,8 +43,8 @@ _LAST_CODE_POINT = 0x10FFFF
 class ColumnStats:
     """What is known of a column; None is unknown."""
 
-    min: Value | None = None
-    max: Value | None = None
+    min: Physical | None = None
+    max: Physical | None = None
     null_count: int | None = None
 
 
@@ -145,11 +144,11 @@ def apply_mode(stats: ColumnStats, mode: Mode) -> ColumnStats:
     return ColumnStats(_cut_min(stats.min, mode.length), largest, null_count)
 
 
-def _cut_min(value: Value, length: int) -> Value:
+def _cut_min(value: Physical, length: int) -> Physical:
     return value[:length] if isinstance(value, (str, bytes)) else value
 
 
-def _cut_max(value: Value, length: int) -> Value | None:
+def _cut_max(value: Physical, length: int) -> Physical | None:
     if not isinstance(value, (str, bytes)) or len(value) <= length:
         return value
     return _raise_text(value[:length]) if isinstance(value, str) else _raise_bytes(value[:length])

@@ -137,7 +137,7 @@ def _encode_value(value: object, type: pa.DataType, offset: int) -> tuple[bytes,
     if value is None:
         return b"", b""
     if is_text(type):
-        data = value.encode() if isinstance(value, str) else bytes(memoryview(value))  # type: ignore[arg-type]
+        data = value.encode() if isinstance(value, str) else bytes(memoryview(value))  # type: ignore[arg-type]  # else TypeError
         if len(data) > INLINE_BYTES:
             return struct.pack("<ii", len(data), offset), data
         return data.ljust(INLINE_BYTES, b"\0") + bytes([INLINE_MARK | len(data)]), b""
@@ -209,7 +209,7 @@ def _integer(value: object) -> int:
 
 
 def _unscaled(value: object, type: pa.DataType) -> int:
-    shifted = Decimal(value).scaleb(type.scale, _EXACT)  # type: ignore[arg-type]
+    shifted = Decimal(value).scaleb(type.scale, _EXACT)  # type: ignore[arg-type]  # else TypeError
     if shifted != shifted.to_integral_value(context=_EXACT) or shifted.copy_abs() >= 10**type.precision:
         raise ValueError(value)
     return int(shifted)

@@ -25,9 +25,10 @@ import pyarrow.compute as pc
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
+from polynya.model.literals import Value
 from polynya.model.value_text import Physical, parse, physical, render, render_iso
 
-SpecValue: TypeAlias = "bool | int | float | Decimal | str | bytes | date | time | datetime | pa.Scalar | None"
+SpecValue: TypeAlias = Value
 
 _ESCAPED = frozenset(map(chr, range(0x20))) | frozenset("\x7f\"#%'*/:=?\\{}[]^")
 _ESCAPES = {ord(mark): f"%{ord(mark):02X}" for mark in _ESCAPED}

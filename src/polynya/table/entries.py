@@ -19,9 +19,8 @@ from polynya.table import manifest_image
 from polynya.table.history import TableRoot
 from polynya.table.manifest_cache import SHARED
 
-ADD, DELETE = 0, 1
+ADD, DELETE, IDENTITY = manifest.ADD, manifest.DELETE, manifest.IDENTITY
 EMPTY_ROW = bytes(12)  # a BinaryRow without fields
-IDENTITY = ("partition", "bucket", "level", "file_name", "extra_files", "embedded_file_index", "external_path")
 
 _READERS = ThreadPoolExecutor(thread_name_prefix="polynya-manifests")
 

@@ -36,7 +36,7 @@ def read_timestamps(storage: Storage, name: str, stripe: int, units: dict[str, s
 
 
 def _pair_converter() -> type:
-    class Pair(pyorc.converters.ORCConverter):  # type: ignore[misc]
+    class Pair(pyorc.converters.ORCConverter):  # type: ignore[misc]  # pyorc has no types
         """Gives (seconds, nanoseconds) as they are stored."""
 
         @staticmethod

@@ -19,7 +19,7 @@ from polynya.arrow.bounds import column_stats, merge
 from polynya.arrow.files.ids import PARQUET_ID, schema_with_ids
 from polynya.arrow.files.protocol import WrittenFile
 from polynya.arrow.files.sink import CountingSink
-from polynya.arrow.stats import ColumnStats, Value
+from polynya.arrow.stats import ColumnStats
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.option_kinds import Option
@@ -37,6 +37,7 @@ from polynya.model.options_data import (
     PARQUET_PAGE_WRITE_CHECKSUM_ENABLED,
     PARQUET_WRITER_VERSION,
 )
+from polynya.model.value_text import Physical
 
 _CODECS = {"none": "none", "uncompressed": "none"} | {
     name: name for name in ("zstd", "snappy", "gzip", "lz4", "brotli")
@@ -232,7 +233,7 @@ def _has_bounds(type: t.DataType) -> bool:
     return not isinstance(type, (t.Geometry, t.Geography))
 
 
-def _value(raw: bool | int | float | bytes, type: t.DataType) -> Value:
+def _value(raw: bool | int | float | bytes, type: t.DataType) -> Physical:
     match type:
         case t.Decimal(scale=scale):
             unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
