@@ -11,6 +11,7 @@ fields. No step loops over rows, but for a handful of rows, which fastavro encod
 | array | long item count and the items, unless empty; long 0 |
 | union | long index of the branch, the value |
 | record | its fields, in order |
+| fixed | the bytes |
 """
 
 import io
@@ -34,9 +35,14 @@ _FEW_RECORDS = 100
 
 
 def encode_file(
-    schema_text: str, table: pa.Table, columns: Sequence[Column], codec: str = "zstandard", level: int | None = None
+    schema_text: str,
+    table: pa.Table,
+    columns: Sequence[Column],
+    codec: str = "zstandard",
+    level: int | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> bytes:
-    """A container file of the table's rows, with the schema text as it stands.
+    """A container file of the table's rows, with the schema text as it stands, and `metadata` in its header.
 
     Every field of the schema must be at the path of a column.
     """
@@ -47,7 +53,7 @@ def encode_file(
     for start in range(0, table.num_rows, _BATCH_RECORDS):
         records = encode(schema, table.slice(start, _BATCH_RECORDS), columns)
         blocks += _blocks(records, codec, level)
-    return encode_container(schema_text, codec, blocks)
+    return encode_container(schema_text, codec, blocks, metadata)
 
 
 def _check_required(table: pa.Table, columns: Sequence[Column]) -> None:
@@ -126,6 +132,12 @@ def _encode(node: Node, array: pa.Array, name: str) -> pa.Array:
             raise InvalidInputError(f"column '{name}': expected a value in every row, found {array.null_count} nulls")
         case "int" | "long":
             return _encode_longs(_numbers(array))
+        case "boolean":
+            return pc.if_else(array, pa.scalar(b"\x01"), pa.scalar(b"\x00"))
+        case "float" | "double":
+            return _encode_floats(array.cast(pa.float32() if node == "float" else pa.float64()))
+        case {"type": "fixed"}:
+            return array.cast(pa.binary())
         case "bytes" | "string":
             return _join([_encode_longs(_numbers(pc.binary_length(array))), array.cast(pa.binary())])
         case {"type": "array", "items": items}:
@@ -135,7 +147,7 @@ def _encode(node: Node, array: pa.Array, name: str) -> pa.Array:
                 _encode(type, array.field(array.type.get_field_index(member)), f"{name}.{member}")
                 for member, type in fields_of(node)
             ]
-            return _join(parts)
+            return _join(parts) if parts else _constant(b"", len(array))
         case _:
             raise UnsupportedError(f"column '{name}': Avro type {node} cannot be written")
 
@@ -171,6 +183,12 @@ def _encode_longs(values: npt.NDArray[np.integer]) -> pa.Array:
     digits = digits & np.uint64(0x7F) | np.where(position < lengths[:, None] - 1, np.uint64(0x80), np.uint64(0))
     data = digits.astype(np.uint8)[position < lengths[:, None]]
     return _binary(np.concatenate(([0], np.cumsum(lengths))), pa.py_buffer(data))
+
+
+def _encode_floats(array: pa.Array) -> pa.Array:
+    data = pa.py_buffer(np.ascontiguousarray(array.to_numpy(zero_copy_only=False)))
+    raw = pa.Array.from_buffers(pa.binary(array.type.bit_width // 8), len(array), [None, data])
+    return raw.cast(pa.binary())
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[np.integer]:
