@@ -30,6 +30,7 @@ from decimal import Context, Decimal, InvalidOperation
 
 import pyarrow as pa
 
+from polynya.codec.int128 import shortest_bytes
 from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 
 ARITY_BYTES = 4
@@ -129,7 +130,7 @@ def decode_row(data: bytes, types: Sequence[pa.DataType], *, name: str = "row") 
 def _encode_value(value: object, type: pa.DataType, offset: int) -> tuple[bytes, bytes]:
     """The slot (zeros left off) and the variable bytes (padding of less than 8 left off), to stand at `offset`."""
     if is_wide_decimal(type):
-        digits = b"" if value is None else _shortest(_unscaled(value, type))
+        digits = b"" if value is None else shortest_bytes(_unscaled(value, type))
         return struct.pack("<ii", len(digits), offset), digits.ljust(16, b"\0")
     if is_wide_timestamp(type):
         millis, nanos = divmod(_integer(value or 0) * NANOS_PER_UNIT[type.unit], NANOS_PER_MILLI)
@@ -219,8 +220,3 @@ def _decimal(unscaled: int, type: pa.DataType, name: str) -> Decimal:
     if abs(unscaled) >= 10**type.precision:
         raise CorruptFileError(f"{name}, BinaryRow: expected {type.precision} digits, found {unscaled}")
     return Decimal(unscaled).scaleb(-type.scale, _EXACT)
-
-
-def _shortest(value: int) -> bytes:
-    magnitude = value if value >= 0 else ~value
-    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

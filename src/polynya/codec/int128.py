@@ -25,6 +25,12 @@ class Int128(NamedTuple):
     high: I64
 
 
+def shortest_bytes(value: int) -> bytes:
+    """Two's complement, big-endian, in as few bytes as it takes: how Paimon and Avro store the number of a decimal."""
+    magnitude = value if value >= 0 else ~value
+    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+
+
 def from_int64(values: I64) -> Int128:
     """The same numbers, wider."""
     return Int128(values.view(np.uint64), values >> 63)

@@ -15,6 +15,7 @@ from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.protocol import WrittenFile
 from polynya.arrow.files.sink import CountingSink
 from polynya.codec.avro import ContainerWriter
+from polynya.codec.int128 import shortest_bytes
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.options_data import AVRO_CODEC
@@ -183,7 +184,7 @@ def _encoder(type: t.DataType) -> Encode:
     """From the Python value of an Arrow array to what the encoder of records wants."""
     match type:
         case t.Decimal(scale=scale):
-            return _unless_null(lambda value: _shortest(int(value.scaleb(scale, _EXACT))))
+            return _unless_null(lambda value: shortest_bytes(int(value.scaleb(scale, _EXACT))))
         case t.Row(fields=fields):
             members = [(field.name, _encoder(field.type)) for field in fields]
             return _unless_null(lambda value: {name: encode(value[name]) for name, encode in members})
@@ -211,9 +212,3 @@ def _map_encoder(key: t.DataType, value: t.DataType) -> Encode:
     if isinstance(key, (t.Char, t.VarChar)):
         return lambda pairs: {name: encode_value(item) for name, item in pairs}
     return lambda pairs: [{"key": encode_key(name), "value": encode_value(item)} for name, item in pairs]
-
-
-def _shortest(unscaled: int) -> bytes:
-    """Two's complement, big-endian, in as few bytes as it takes."""
-    bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length() + 1
-    return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
