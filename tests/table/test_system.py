@@ -15,7 +15,7 @@ from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER
 from polynya.model.types import Field
 from polynya.paimon.type_text import parse_sql
-from polynya.table import system, system_text
+from polynya.table import system, system_files, system_text
 from polynya.table.system_columns import COLUMNS
 from rows import render_rows, rows_digest, sorted_rows
 
@@ -163,7 +163,9 @@ def test_durations_are_iso_texts(nanos, text):
 
 
 def test_wall_clock_follows_the_zone():
-    assert system_text.wall_clock(0, ZoneInfo("Asia/Kolkata")) == 5 * 3_600_000 + 30 * 60_000
+    kolkata = ZoneInfo("Asia/Kolkata")
+    assert system_text.wall_clock(0, kolkata) == 5 * 3_600_000 + 30 * 60_000
+    assert system_text.wall_clock(2**63 - 1, kolkata) == 2**63 - 1
 
 
 def test_statistics_texts_of_many_files_are_made_by_column():
@@ -173,3 +175,10 @@ def test_statistics_texts_of_many_files_are_made_by_column():
     made = system_text.map_texts(texts, 200_000)
     assert made[7].as_py() == "{c0=7, c1=7, c2=7, c3=7}"
     assert time.process_time() - started < 1
+
+
+def test_a_data_file_without_a_format_is_named():
+    names = pa.chunked_array([["data-1.zst.parquet", "data-2.csv.gz", "data-3.parquet", "data-4"]])
+    assert system_files._formats(names.slice(0, 3)).to_pylist() == ["parquet", "csv", "parquet"]
+    with pytest.raises(polynya.CorruptFileError, match="data-4"):
+        system_files._formats(names)

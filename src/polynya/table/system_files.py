@@ -33,7 +33,7 @@ Cast = Callable[[pa.Array], pa.Array]
 FindCast = Callable[[t.DataType, t.DataType, str], Cast]
 
 _SOURCES = pa.array(["APPEND", "COMPACT"])
-_TAIL = r"(?P<tail>(?:\.[^.]+)?\.[^.]+)$"
+_ENDING = r"(?P<ending>(?:\.[^.]+)?\.[^.]+)$"
 
 
 @dataclass(frozen=True)
@@ -175,10 +175,12 @@ def _absolute(relative: pa.Array, external: pa.ChunkedArray, location: str) -> p
 
 
 def _formats(names: pa.ChunkedArray) -> pa.Array:
-    """The format of each file; the name is taken apart once for each distinct ending."""
-    tails = pc.struct_field(pc.extract_regex(names.combine_chunks(), _TAIL), "tail").dictionary_encode()
-    formats = [layout.format_of(f"file{tail}") for tail in tails.dictionary.to_pylist()]
-    return pa.array(formats, pa.string()).take(tails.indices)
+    """The format of each file; one name is taken apart for each distinct ending."""
+    endings = pc.struct_field(pc.extract_regex(names.combine_chunks(), _ENDING), "ending")
+    codes = pc.fill_null(endings, "").dictionary_encode()
+    _, firsts = np.unique(codes.indices.to_numpy(), return_index=True)
+    formats = [layout.format_of(name) for name in names.take(pa.array(firsts)).to_pylist()]
+    return pa.array(formats, pa.string()).take(codes.indices)
 
 
 def _keys(live: pa.Table, column: str, source: SystemSource) -> pa.Array:

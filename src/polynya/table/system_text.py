@@ -23,6 +23,7 @@ from polynya.model.value_text import Physical, physical, render, render_iso
 
 NULL = "null"
 _NANOS = 10**9
+_FIRST_MS, _LAST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the years 1 and 9999
 
 
 def partition_texts(rows: pa.Array | pa.ChunkedArray, fields: Sequence[t.Field], zone: tzinfo) -> pa.Array:
@@ -66,6 +67,8 @@ def cast_texts(column: pa.Array, type: t.DataType, zone: tzinfo) -> pa.Array:
 
 def wall_clock(time_ms: int, zone: tzinfo) -> int:
     """Milliseconds since 1970 on the wall clock of the zone, of an instant in milliseconds."""
+    if not _FIRST_MS <= time_ms <= _LAST_MS:
+        return time_ms  # beyond the calendar no zone has an offset
     moment = datetime.fromtimestamp(time_ms // 1000, UTC).astimezone(zone)
     return time_ms + (moment.utcoffset() or timedelta(0)) // timedelta(milliseconds=1)
 
