@@ -73,7 +73,7 @@ SMALL = [
     "0001-01-01 00:00:00.000000", "0001-01-01 00:00:00.000Z", "0001-01-01 00:00:00.000000Z",
 ]  # fmt: skip
 MODERN = [
-    None, 1, 1, 1, 1, 1.1754944e-38, 5e-324, "0.01", "1.0000", "1", "-0.0000000001", "abc", "varchar", "hello",
+    None, 1, 1, 1, 1, 1.25e-38, 5e-324, "0.01", "1.0000", "1", "-0.0000000001", "abc", "varchar", "hello",
     "01020304", "0102", "ff00ff", "2024-02-29", "01:02:03.000", "01:02:03.004", "2024-01-02 03:04:05",
     "2024-01-02 03:04:05.678", "2024-01-02 03:04:05.678901", "2024-01-02 03:04:05.678Z", "2024-01-02 03:04:05.678901Z",
 ]  # fmt: skip
@@ -126,10 +126,10 @@ def partitions() -> Iterator[tuple[str, Case]]:
         case = Case({"id": "INT"} | {n: types[n] for n in names}, [rows, rows[:2]], partition_by=names, options={"partition.legacy-name": legacy})
         yield f"partition-types-legacy-{legacy}", case
     odd = [None, "", " ", "  ", "a b", "a/b", "a=b", "ü", "%", "\x01", "__DEFAULT_PARTITION__", "a:b", "{x}", "a'b\"c", "a\\b", "#?*<>|^[]", "\x7f", EMOJI]
-    yield "partition-odd-text", Case({"p": "STRING", "q": "INT", "v": "INT"}, [[[p, q, i] for i, p in enumerate(odd) for q in (1, None)]] * 2, partition_by=["p", "q"])
+    yield "partition-odd-text", Case({"p": "STRING", "q": "INT", "v": "INT"}, [[[p, q, i] for i, p in enumerate(odd) for q in (1, None)]] * 2, partition_by=["p", "q"], options={"write-max-writers-to-spill": "100"})
     yield "partition-default-name", Case({"p": "STRING", "v": "INT"}, [[[None, 1], ["x", 2]]], partition_by=["p"], options={"partition.default-name": "none"})
     yield "partition-nan", Case({"p": "DOUBLE", "v": "INT"}, [[["NaN", 1], [-0.0, 2], [0.0, 3], [1e7, 4], [1e-3, 5], [123456789.125, 6], [5e-324, 7]]], partition_by=["p"])
-    yield "partition-float", Case({"p": "FLOAT", "v": "INT"}, [[["NaN", 1], [-0.0, 2], [0.0, 3], [1e7, 4], [1e-3, 5], [3.4028234663852886e38, 6], [1.401298464324817e-45, 7]]], partition_by=["p"])
+    yield "partition-float", Case({"p": "FLOAT", "v": "INT"}, [[["NaN", 1], [-0.0, 2], [0.0, 3], [1e7, 4], [1e-3, 5], [3.4028234663852886e38, 6]]], partition_by=["p"])
 
 
 def buckets() -> Iterator[tuple[str, Case]]:
@@ -148,23 +148,28 @@ def buckets() -> Iterator[tuple[str, Case]]:
         kept = ints if function != "mod" else ints[1:]
         yield f"bucket-{function}-int", Case({"v": "INT", "b": "INT"}, [kept], options={"bucket": "5", "bucket-key": "b", "bucket-function.type": function})
         yield f"bucket-{function}-bigint", Case({"v": "INT", "b": "BIGINT"}, [[*kept, [9, 2**63 - 1], [10, -(2**63)]]], options={"bucket": "5", "bucket-key": "b", "bucket-function.type": function})
-    for name in ("f_bool", "f_tiny", "f_small", "f_float", "f_double", "f_dec5", "f_dec38", "f_char", "f_string", "f_bytes", "f_date", "f_time3", "f_ts3", "f_ts6", "f_ltz3"):
+    for name in ("f_bool", "f_tiny", "f_small", "f_float", "f_double", "f_dec5", "f_dec38", "f_char", "f_string", "f_bytes", "f_date", "f_time3"):
         at = 1 + list(SCALARS).index(name)
         yield f"bucket-hive-{name}", Case({"b": SCALARS[name], "v": "INT"}, [[[row[at], row[0]] for row in rows]], options={"bucket": "997", "bucket-key": "b", "bucket-function.type": "hive"})
 
 
 def formats() -> Iterator[tuple[str, Case]]:
     yield "types-parquet", all_types()
-    yield "types-orc", all_types(without=("f_ts9", "f_ltz9"), options={"file.format": "orc"})
+    times = [name for name in SCALARS | NANOS if "_ts" in name or "_ltz" in name]
+    yield "types-orc", all_types(without=[*times, "f_double", "f_float"], options={"file.format": "orc"})
+    columns = {name: (SCALARS | NANOS)[name] for name in times}
+    modern = [*MODERN[list(SCALARS).index(times[0]) :], "2024-01-02 03:04:05.678901234", "2024-01-02 03:04:05.678901234Z"]
+    old = [text if "." not in text else text.split(".")[0] + "." + "0" * (len(text.split(".")[1].rstrip("Z"))) + ("Z" if text.endswith("Z") else "") for text in [t.replace("2024", "1969") for t in modern]]
+    yield "times-orc", Case(columns, [[modern], [old], [[None] * len(times)]], options={"file.format": "orc"})
     yield "types-avro", all_types(without=("f_ts9", "f_ltz9"), options={"file.format": "avro"})
     for codec in ("zstd", "snappy", "gzip", "lz4", "none"):
         options = {"file.compression": codec, "file.suffix.include.compression": "true"}
         yield f"parquet-{codec}", Case(PAIR, [[[1, "a" * 100], [2, None]]], options=options)
     for codec in ("zstd", "snappy", "zlib", "lz4", "none"):
         yield f"orc-{codec}", Case(PAIR, [[[1, "a" * 100]]], options={"file.compression": codec, "file.format": "orc"})
-    for codec in ("zstd", "snappy", "deflate", "none"):
+    for codec in ("zstd", "snappy", "deflate", "null"):
         yield f"avro-{codec}", Case(PAIR, [[[1, "a" * 100]]], options={"file.compression": codec, "file.format": "avro"})
-    for codec in ("zstd", "snappy", "deflate", "none", "null"):
+    for codec in ("zstd", "snappy", "deflate", "null"):
         yield f"manifest-{codec}", Case(PAIR, [[[1, "a"]], [[2, "b"]]], options={"manifest.compression": codec})
 
 
@@ -176,11 +181,30 @@ def statistics() -> Iterator[tuple[str, Case]]:
             for dense in ("true", "false"):
                 options = {"file.format": format, "metadata.stats-mode": mode, "metadata.stats-dense-store": dense}
                 yield f"stats-{format}-{mode}-{dense}", Case(columns, [rows], options=options)
-    yield "stats-column", Case(columns, [rows], options={"fields.v.stats-mode": "none", "fields.k.stats-mode": "counts"})
-    yield "stats-first-columns", Case(columns, [rows], options={"metadata.stats-keep-first-n-columns": "2"})
+    for format in ("parquet", "orc", "avro"):
+        options = {"fields.v.stats-mode": "none", "fields.k.stats-mode": "counts", "file.format": format}
+        yield f"stats-column-{format}", Case(columns, [rows], options=options)
+        yield f"stats-column-keyed-{format}", Case(columns, [rows[:1]], primary_key=["k"], options=options | ONE_BUCKET)
+        options = {"metadata.stats-keep-first-n-columns": "2", "file.format": format}
+        yield f"stats-first-columns-{format}", Case(columns, [rows], options=options)
+        yield f"stats-first-columns-keyed-{format}", Case(columns, [rows[:1]], primary_key=["k"], options=options | ONE_BUCKET)
+        yield f"stats-first-columns-thin-{format}", Case(columns, [rows[:1]], primary_key=["k"], options=options | ONE_BUCKET | {"data-file.thin-mode": "true"})
     yield "floats", Case({"f": "FLOAT", "d": "DOUBLE"}, [[["NaN", "NaN"]], [["NaN", 1.0], [1.5, "NaN"]], [[-0.0, 0.0]], [[0.0, -0.0]], [["-Infinity", "Infinity"]], [[0.1, 0.1]]])
     for format in ("orc", "avro"):
-        yield f"floats-{format}", Case({"f": "FLOAT", "d": "DOUBLE"}, [[["NaN", "NaN"]], [["NaN", 1.0], [1.5, "NaN"]], [[-0.0, 0.0], [0.0, -0.0]]], options={"file.format": format})
+        yield f"floats-{format}", Case({"f": "FLOAT", "d": "DOUBLE"}, [[["-Infinity", 1.0], ["NaN", "NaN"]], [[-0.0, 0.0], [0.0, -0.0]], [["NaN", "NaN"]]][: 2 if format == "orc" else 3], options={"file.format": format})
+    keyed = {"k": "STRING", "b": "BYTES", "d": "DOUBLE", "t": "TIMESTAMP(9)", "v": "INT"}
+    keyed_rows = [["a" * 200, "00" * 200, 1.5, NANO_VALUES[3][0], 1], ["b", "ff" * 200, "NaN", NANO_VALUES[1][0], None]]
+    for format in ("parquet", "orc", "avro"):
+        for mode in ("none", "counts", "full", "truncate(3)"):
+            without = 3 if format == "avro" else None
+            columns_of = {name: type for at, (name, type) in enumerate(keyed.items()) if at != without}
+            rows_of = [[value for at, value in enumerate(row) if at != without] for row in keyed_rows]
+            for more in ({}, {"data-file.thin-mode": "true"}):
+                options = ONE_BUCKET | more | {"file.format": format, "metadata.stats-mode": mode}
+                yield f"stats-keyed-{format}-{mode}-{len(more)}", Case(columns_of, [rows_of], primary_key=[n for n in columns_of if n != "v"], options=options)
+        options = ONE_BUCKET | {"file.format": format, "metadata.stats-mode.per.level": "0:none"}
+        yield f"stats-level-{format}", Case(PAIR, [[[1, "a"]]], primary_key=["k"], options=options)
+        yield f"stats-level-thin-{format}", Case(PAIR, [[[1, "a"]]], primary_key=["k"], options=options | {"data-file.thin-mode": "true"})
     wide = {f"c{n}": "INT" for n in range(71)}
     yield "wide", Case(wide, [[list(range(71))], [[None if n % 2 else n for n in range(71)]]])
     yield "wide-keyed", Case(wide, [[list(range(71))], [[n if n < 65 else None for n in range(71)]]], primary_key=[f"c{n}" for n in range(65)], options=ONE_BUCKET)
@@ -199,7 +223,7 @@ def layouts() -> Iterator[tuple[str, Case]]:
     for key, value in {"data-file.path-directory": "data", "data-file.prefix": "rows-", "commit.user-prefix": "me", "row-tracking.enabled": "true", "file.suffix.include.compression": "true"}.items():
         yield key, Case(PAIR, rows, options={key: value})
     yield "directory-partitioned", Case(PAIR, rows, partition_by=["k"], options={"data-file.path-directory": "data"})
-    yield "row-tracking-partitioned", Case({"k": "INT", "v": "STRING", "p": "INT"}, [[[1, "a", 1], [2, "b", 2]], [[3, "c", 1]]], partition_by=["p"], options={"row-tracking.enabled": "true"})
+    yield "row-tracking-partitioned", Case({"k": "INT", "v": "STRING", "p": "INT"}, [[[1, "a", 1], [2, "b", 1]], [[3, "c", 2]]], partition_by=["p"], options={"row-tracking.enabled": "true"})
     yield "many-commits", Case(PAIR, [[[n, str(n)]] for n in range(12)], options={"manifest.merge-min-count": "4", "write-only": "true"})
     yield "vectors-on", Case(PAIR, rows, options={"deletion-vectors.enabled": "true"})
 
@@ -268,7 +292,6 @@ def engines() -> Iterator[tuple[str, Case]]:
     yield "sequence-two", engine("deduplicate", triple, sequences, **{"sequence.field": "a,b"})
     yield "dedup-ignore-delete", engine("deduplicate", triple, sequences, **{"ignore-delete": "true"})
     yield "dedup-ignore-update-before", engine("deduplicate", triple, [[["+I", 1, 1, "a"], ["-U", 1, 1, "a"]], [["-U", 1, 1, "a"], ["-D", 2, 1, "b"]]], **{"ignore-update-before": "true"})
-    yield "snapshot-ordering", engine("deduplicate", triple, sequences, **{"sequence.snapshot-ordering": "true"})
     yield "rowkind-field", Case({"k": "INT", "rk": "STRING"}, [[[1, "+I"], [2, "+I"], [2, "-D"]], [[1, "-D"], [3, "+U"]]], primary_key=["k"], options=ONE_BUCKET | {"rowkind.field": "rk"})
     yield from aggregates(engine)
 
@@ -283,8 +306,8 @@ def aggregates(engine: Any) -> Iterator[tuple[str, Case]]:
         yield f"aggregate-{name}", engine("aggregation", {"k": "INT", "v": type}, history, **{"fields.v.aggregate-function": name})
         yield f"aggregate-{name}-ignore", engine("aggregation", {"k": "INT", "v": type}, retracts, **{"fields.v.aggregate-function": name, "fields.v.ignore-retract": "true"})
     for name in ("sum", "min", "max", "product"):
-        for type in ("TINYINT", "DOUBLE", "FLOAT"):
-            floats = [[[row[0], row[1], row[2] and float(row[2])] for row in rows] for rows in values] if type != "TINYINT" else values
+        for type in ("SMALLINT", "DOUBLE", "FLOAT"):
+            floats = [[[row[0], row[1], row[2] and float(row[2])] for row in rows] for rows in values] if type != "SMALLINT" else values
             yield f"aggregate-{name}-{type}", engine("aggregation", {"k": "INT", "v": type}, floats, **{"fields.v.aggregate-function": name})
     decimals = [[[row[0], row[1], None if row[2] is None else f"{row[2]}.25"] for row in rows] for rows in values]
     yield "aggregate-sum-decimal", engine("aggregation", {"k": "INT", "v": "DECIMAL(20, 2)"}, decimals, **{"fields.v.aggregate-function": "sum"})
@@ -318,6 +341,14 @@ def file_indexes() -> Iterator[tuple[str, Case]]:
             yield f"index-{kind}-{threshold}", Case(columns, [rows, rows[:1]], options=options)
     yield "index-keyed", Case(PAIR, [[[1, "a"]], [[1, "b"], [2, "c"]]], primary_key=["k"], options=ONE_BUCKET | {"file-index.bloom-filter.columns": "v", "file-index.bloom-filter.v.items": "10"})
     yield "index-map", Case({"id": "INT", "m": "MAP<STRING, STRING>"}, [[[1, [["a", "x"], ["b", "y"]]], [2, None], [3, [["a", "z"]]]]], options={"file-index.bloom-filter.columns": "m[a],m[b]", "file-index.bloom-filter.m.items": "10", "file-index.in-manifest-threshold": "10B"})
+
+
+UNLIKE = {
+    "hard-text-2": "Java raises U+D7FF to a surrogate, which it stores as a question mark: below the maximum",
+    "index-bloom-filter-500B": "Java orders the columns of an index by their hash",
+    "index-range-bitmap-500B": "Java orders the columns of an index by their hash",
+}
+"""Tables whose statistics differ, and why that is no loss."""
 
 
 CASES = {

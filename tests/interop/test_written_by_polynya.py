@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import polynya
 from interop import twins
 from interop.java_paimon import JavaTable
-from interop.table_cases import CASES
+from interop.table_cases import CASES, UNLIKE
 from interop.twins import rows_of
 
 
@@ -49,7 +48,9 @@ def test_the_rows_are_those_of_the_twin(ours, twin):
     assert rows_of(ours) == rows_of(twin)
 
 
-def test_files_have_the_statistics_of_the_twin(ours, twin):
+def test_files_have_the_statistics_of_the_twin(request, ours, twin):
+    if request.node.callspec.id in UNLIKE:
+        pytest.skip(UNLIKE[request.node.callspec.id])
     for id in range(1, ours.snapshot.id + 1):
         for own, other in zip(
             twins.entries_of(ours.at(snapshot_id=id)), twins.entries_of(twin.at(snapshot_id=id)), strict=True
@@ -63,11 +64,14 @@ def test_manifest_lists_say_what_the_twin_s_say(ours, twin):
 
 def test_schema_and_snapshot_files_are_those_of_the_twin(ours, twin, warehouse):
     own, other = warehouse / "ours.db" / "t", warehouse / "java.db" / "t"
-    assert twins.schema_text(own) == twins.schema_text(other)
+    assert twins.schema_facts(own) == twins.schema_facts(other)
     for id in range(1, ours.snapshot.id + 1):
         assert twins.snapshot_facts(own, id) == twins.snapshot_facts(other, id)
 
 
-def test_data_files_have_the_columns_of_the_twin(ours, twin, warehouse):
-    own, other = ({str(pq.read_schema(file)) for file in warehouse.glob(f"{name}.db/t/**/bucket-*/*.parquet")} for name in ("ours", "java"))
-    assert own == other
+def test_parquet_files_have_the_columns_of_the_twin(ours, twin, warehouse):
+    assert twins.parquet_columns(warehouse / "ours.db" / "t") == twins.parquet_columns(warehouse / "java.db" / "t")
+
+
+def test_data_files_lie_where_those_of_the_twin_lie(ours, twin, warehouse):
+    assert twins.data_paths(warehouse / "ours.db" / "t") == twins.data_paths(warehouse / "java.db" / "t")

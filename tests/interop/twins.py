@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import polynya
 from interop.arrow_rows import arrow_rows
@@ -18,6 +19,8 @@ from polynya.paimon import type_text
 from polynya.table.entries import read_entries, read_live, read_metas
 from rows import render_rows
 
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+NANOSECONDS = re.compile(r"int64 (field_id=\d+ \w+) \(Timestamp\(isAdjustedToUTC=\w+, timeUnit=nanoseconds[^)]*\)\);")
 KIND = VALUE_KIND.name
 NAMES_OF_ONE_WRITE = ("file_name", "file_size", "creation_time")
 SNAPSHOT_OF_ONE_WRITE = re.compile("ManifestList|indexManifest|uuid|commitUser|timeMillis|logOffsets")
@@ -55,9 +58,18 @@ def create_ours(warehouse: Path, case: Case) -> polynya.Table:
 
 def create_twin(java: JavaPaimon, warehouse: Path, case: Case) -> JavaTable:
     """The table, created by Java as `java.t`."""
-    fields = [(column.name, type_text.render(column.type)) for column in case.fields]
+    fields = [(column.name, _without_none(type_text.render(column.type))) for column in case.fields]
     keys = {"primary_key": case.primary_key, "partition_by": case.partition_by, "options": case.options}
     return java.table(warehouse / "java.db" / "t").create(fields, **keys)
+
+
+def _without_none(type: Any) -> Any:
+    """A type as Java takes it: it would read a missing description as the text "null"."""
+    if isinstance(type, list):
+        return [_without_none(inner) for inner in type]
+    if isinstance(type, dict):
+        return {key: _without_none(value) for key, value in type.items() if value is not None}
+    return type
 
 
 def write_ours(table: polynya.Table, case: Case) -> None:
@@ -80,7 +92,9 @@ def write_kinds(table: polynya.Table, rows: Sequence[Sequence[Any]]) -> None:
 def write_twin(table: JavaTable, case: Case) -> None:
     """Every commit of the case through Java."""
     for position, rows in enumerate(case.commits):
-        table.write(rows, kind=None if case.kinds else "+I", overwrite=case.overwrites.get(position))
+        partition = case.overwrites.get(position)
+        options = {"dynamic-partition-overwrite": "false"} if partition else None  # else Java looks at the rows alone
+        table.write(rows, kind=None if case.kinds else "+I", overwrite=partition, options=options)
 
 
 def rows_of(table: polynya.Table) -> list[list[Any]]:
@@ -92,9 +106,8 @@ def entries_of(table: polynya.Table) -> list[dict[str, Any]]:
     """The live files of a view, all that does not depend on who wrote them when, in the order of places and sequence."""
     live = read_live(table.root, table.snapshot)
     order = [(name, "ascending") for name in ("partition", "bucket", "level", "min_sequence_number", "row_count")]
-    extra = [len(files) for files in live["extra_files"].to_pylist()]
-    kept = live.sort_by(order).drop_columns([*NAMES_OF_ONE_WRITE, "extra_files"])
-    return [row | {"extra_files": count} for row, count in zip(kept.to_pylist(), extra, strict=True)]
+    files = live.sort_by(order).drop_columns(NAMES_OF_ONE_WRITE).to_pylist()
+    return [file | {"extra_files": len(file["extra_files"])} for file in files]
 
 
 def manifests_of(table: polynya.Table) -> pa.Table:
@@ -107,9 +120,21 @@ def delta_of(table: polynya.Table) -> pa.Table:
     return read_entries(table.root, read_metas(table.root, table.snapshot))
 
 
-def schema_text(table: Path, id: int = 0) -> str:
-    """A schema file without its time."""
-    return re.sub(r'"timeMillis" : \d+', "", (table / "schema" / f"schema-{id}").read_text())
+def schema_facts(table: Path, id: int = 0) -> list[tuple[str, Any]]:
+    """The keys of a schema file in order, with their values; not its time, nor the order of its options."""
+    found = json.loads((table / "schema" / f"schema-{id}").read_text())
+    return [(key, None if key == "timeMillis" else sorted(value.items()) if key == "options" else value) for key, value in found.items()]
+
+
+def parquet_columns(table: Path) -> set[str]:
+    """The stored columns of the Parquet files, nanoseconds as Java stores them."""
+    schemas = (str(pq.ParquetFile(file).schema) for file in table.glob("**/bucket-*/*.parquet"))
+    return {NANOSECONDS.sub(r"int96 \1;", schema.split("{", 1)[1]) for schema in schemas}
+
+
+def data_paths(table: Path) -> set[str]:
+    """The files of the buckets, without what is random in their names."""
+    return {UUID.sub("U", str(file.relative_to(table))) for file in table.glob("**/bucket-*/*")}
 
 
 def snapshot_facts(table: Path, id: int) -> list[tuple[str, Any]]:

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from polynya.arrow import files
 from polynya.arrow.file_spec import FileSpec
-from polynya.arrow.stats import ColumnStats, simple_stats
+from polynya.arrow.stats import ColumnStats, SimpleStats, simple_stats
+from polynya.model.schema import KEY_PREFIX
 from polynya.paimon import layout, manifest
 from polynya.paimon.file_index import open_index_writer
 from polynya.table.entries import EMPTY_ROW
@@ -94,6 +95,7 @@ class FileSink:
         spec, place = self._spec, self._place
         values = columns[len(columns) - len(spec.value_fields) :]
         stats, names = simple_stats(values, spec.value_fields, spec.modes, dense=spec.is_dense)
+        keys = self._key_stats(columns)
         return {
             "kind": manifest.ADD,
             "partition": place.partition,
@@ -104,9 +106,9 @@ class FileSink:
             "row_count": row_count,
             "min_key": EMPTY_ROW,
             "max_key": EMPTY_ROW,
-            "key_stats_min": EMPTY_ROW,
-            "key_stats_max": EMPTY_ROW,
-            "key_stats_null_counts": [],
+            "key_stats_min": keys.min_values,
+            "key_stats_max": keys.max_values,
+            "key_stats_null_counts": list(keys.null_counts),
             "value_stats_min": stats.min_values,
             "value_stats_max": stats.max_values,
             "value_stats_null_counts": list(stats.null_counts),
@@ -117,3 +119,11 @@ class FileSink:
             "delete_row_count": 0,
             "file_source": spec.source,
         }
+
+    def _key_stats(self, columns: tuple[ColumnStats, ...]) -> SimpleStats:
+        """The statistics of the key, of its own columns where the file has them."""
+        of_name = dict(zip((field.name for field in self._spec.fields), columns, strict=True))
+        keys = self._spec.schema.key_fields
+        found = [of_name.get(KEY_PREFIX + field.name) or of_name[field.name] for field in keys]
+        stats, _ = simple_stats(found, keys, [self._spec.key_mode] * len(keys), dense=False)
+        return stats

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polynya.arrow.stats import Mode, column_modes, level_mode
+from polynya.arrow.stats import KEY_MODE, Mode, column_modes, level_mode, parse_mode
 from polynya.model.options import target_file_size
 from polynya.model.options_data import (
     DATA_FILE_PREFIX,
@@ -16,6 +16,7 @@ from polynya.model.options_data import (
     FILE_INDEX_IN_MANIFEST_THRESHOLD,
     FILE_SUFFIX_INCLUDE_COMPRESSION,
     METADATA_STATS_DENSE_STORE,
+    METADATA_STATS_MODE,
     TARGET_FILE_ROW_NUM,
 )
 from polynya.model.schema import Schema
@@ -42,6 +43,7 @@ class FileSpec:
     prefix: str
     shows_compression: bool
     modes: tuple[Mode, ...]
+    key_mode: Mode  # how much of the key columns' statistics is kept
     is_dense: bool
     index_size_bytes_max: int  # a larger file index stands beside the file, not in the manifest
     level: int
@@ -69,20 +71,24 @@ def file_spec(
 ) -> FileSpec:
     """How new files of a level are written; `fields` are the stored columns, by default those of the table."""
     options = schema.options
-    thin_keys = frozenset(schema.trimmed_primary_key) if DATA_FILE_THIN_MODE.of(options) else frozenset()
+    format = FILE_FORMAT_PER_LEVEL.of(options).get(level, FILE_FORMAT.of(options))
+    mode = level_mode(options, level) or METADATA_STATS_MODE.of(options)
+    is_keyed = format != "avro"  # whose keys have the statistics of any other column
+    thin_keys = frozenset(schema.trimmed_primary_key) if DATA_FILE_THIN_MODE.of(options) and is_keyed else frozenset()
     return FileSpec(
         storage=storage,
         schema=schema,
         fields=fields or schema.fields,
         value_fields=schema.fields,
-        format=FILE_FORMAT_PER_LEVEL.of(options).get(level, FILE_FORMAT.of(options)),
+        format=format,
         compression=FILE_COMPRESSION_PER_LEVEL.of(options).get(level, FILE_COMPRESSION.of(options)),
         zstd_level=FILE_COMPRESSION_ZSTD_LEVEL.of(options),
         size_bytes_max=target_file_size(schema),
         row_count_max=TARGET_FILE_ROW_NUM.of(options) if source == APPEND_SOURCE else 2**63 - 1,
         prefix=DATA_FILE_PREFIX.of(options),
         shows_compression=FILE_SUFFIX_INCLUDE_COMPRESSION.of(options),
-        modes=column_modes(schema.fields, options, mode=level_mode(options, level), key_columns=thin_keys),
+        modes=column_modes(schema.fields, options, mode=mode, key_columns=thin_keys),
+        key_mode=parse_mode(KEY_MODE if is_keyed else mode),
         is_dense=METADATA_STATS_DENSE_STORE.of(options),
         index_size_bytes_max=FILE_INDEX_IN_MANIFEST_THRESHOLD.of(options),
         level=level,

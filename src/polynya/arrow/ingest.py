@@ -73,9 +73,8 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
 
 
 def bucket_state(target: Target, snapshot: Snapshot | None, request: WriteRequest) -> BucketState:
-    """What the writers build on: nothing where all that is there is replaced."""
-    replaced = request.overwrite and (not target.schema.partition_by or request.partition is not None)
-    return read_bucket_state(target.root, None if replaced else snapshot, target.schema)
+    """What the writers build on: nothing in an overwrite, which replaces each partition that it writes to."""
+    return read_bucket_state(target.root, None if request.overwrite else snapshot, target.schema)
 
 
 def overwritten_spec(schema: Schema, request: WriteRequest) -> Mapping[str, pa.Scalar] | None:

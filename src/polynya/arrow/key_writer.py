@@ -12,14 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.arrow import bounds
 from polynya.arrow.file_sink import Entry, FileSink, Place
 from polynya.arrow.file_spec import APPEND_SOURCE, FileSpec, file_spec
 from polynya.arrow.merge import MergeSpec, merge_spec
 from polynya.arrow.sorted_runs import merge_buffer
-from polynya.arrow.stats import KEY_MODE, ColumnStats, apply_mode, parse_mode
-from polynya.codec import binary_row, binary_rows
-from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.codec import binary_rows
+from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.options_data import DATA_FILE_THIN_MODE
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema, key_field
 from polynya.model.types import Field
@@ -97,7 +95,6 @@ class SortedFileWriter:
     def __init__(self, spec: FileSpec, place: Place, new_uuid: Callable[[], str]) -> None:
         self._spec, self._place, self._uuid = spec, place, new_uuid()
         self._keys = [field.name for field in spec.schema.key_fields]
-        self._key_types = [to_arrow_type(field.type) for field in spec.schema.key_fields]
         self._schema = to_arrow_schema(spec.fields)
         self._sink: FileSink | None = None
         self._facts: _Facts | None = None
@@ -114,7 +111,7 @@ class SortedFileWriter:
         """Finish the current file, if there is one."""
         if self._sink is None or self._facts is None:
             return
-        self.entries.append(self._sink.close() | self._facts.entry(self._key_types))
+        self.entries.append(self._sink.close() | self._facts.entry())
         self._sink = self._facts = None
 
     def abort(self) -> None:
@@ -152,7 +149,6 @@ class _Facts:
         self._lasts: pa.RecordBatch | None = None
         self._delete_row_count = 0
         self._sequence_min, self._sequence_max = 2**63 - 1, -(2**63)
-        self._stats: list[list[ColumnStats]] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         keys = batch.select(self._keys)
@@ -162,19 +158,13 @@ class _Facts:
         self._sequence_min = min(self._sequence_min, int(sequences.min()))
         self._sequence_max = max(self._sequence_max, int(sequences.max()))
         self._delete_row_count += int(np.asarray(pc.is_in(batch[VALUE_KIND.name], RETRACTS)).sum())
-        self._stats.append([bounds.column_stats(keys.column(index)) for index in range(keys.num_columns)])
 
-    def entry(self, key_types: list[pa.DataType]) -> Entry:
+    def entry(self) -> Entry:
         assert self._firsts is not None
         assert self._lasts is not None
-        mode = parse_mode(KEY_MODE)
-        stats = [apply_mode(bounds.merge(column), mode) for column in zip(*self._stats, strict=True)]
         return {
             "min_key": _row(self._firsts),
             "max_key": _row(self._lasts),
-            "key_stats_min": binary_row.encode_row([one.min for one in stats], key_types),
-            "key_stats_max": binary_row.encode_row([one.max for one in stats], key_types),
-            "key_stats_null_counts": [one.null_count for one in stats],
             "min_sequence_number": self._sequence_min,
             "max_sequence_number": self._sequence_max,
             "delete_row_count": self._delete_row_count,

@@ -224,12 +224,12 @@ def _decode_timestamp(rows: _StoredRows, slots: U64, valid: Mask, type: pa.DataT
     known = (millis >= _EARLIEST_MILLIS) & (millis <= _LATEST_MILLIS)
     rows.check(known, valid, "a time in the years 1 to 9999", millis)
     units = NANOS_PER_MILLI // NANOS_PER_UNIT[type.unit]
-    limit = (2**63 - 1) // units - 1
-    if (valid & (np.abs(millis) > limit)).any():
+    times = np.where(valid, millis, 0) * units + nanos // NANOS_PER_UNIT[type.unit]
+    if (valid & (times // units != millis)).any():  # a product too large for 64 bits has wrapped round
         raise UnsupportedError(
-            f"{rows.name}, BinaryRow: {type} holds years 1678 to 2261 only, found an earlier or later"
+            f"{rows.name}, BinaryRow: {type} holds 1677-09-21 to 2262-04-11 only, found an earlier or later time"
         )
-    return _array(np.where(valid, millis, 0) * units + nanos // NANOS_PER_UNIT[type.unit], valid, type)
+    return _array(times, valid, type)
 
 
 def _array(values: npt.NDArray[np.generic], valid: Mask, type: pa.DataType) -> pa.Array:
