@@ -7,6 +7,7 @@ schema, written columns and statistics columns; within a group everything is a c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -250,18 +251,32 @@ class _StatsGroup:
         return self._bound_texts(index, field, end)
 
     def _bound_texts(self, index: int, field: t.Field, end: str) -> pa.Array:
-        stored = self.with_stats[index]
-        if any(t.is_nested(one.type) or isinstance(one.type, t.Blob) for one in (stored, field)):
+        stored, bounds = self.with_stats[index], self._bounds[end].get(index)
+        if bounds is None:
             return self._unknown
-        types = [to_arrow_type(one.type) for one in self.with_stats]
-        rows = self.files[f"value_stats_{end}"]
-        try:
-            (bounds,) = binary_rows.decode_rows(rows, types, name="statistics of a manifest", indexes=[index])
-            if stored.type.with_nullable(True) != field.type.with_nullable(True):
+        if stored.type.with_nullable(True) != field.type.with_nullable(True):
+            try:
                 bounds = self.find_cast(stored.type, field.type, field.name)(bounds)
-        except (InvalidInputError, UnsupportedError):
-            return self._unknown  # a bound that today's type cannot hold tells nothing
+            except (InvalidInputError, UnsupportedError):
+                return self._unknown  # a bound that today's type cannot hold tells nothing
         return plain_texts(bounds, field.type)
+
+    @cached_property
+    def _bounds(self) -> dict[str, dict[int, pa.Array]]:
+        """The least and greatest values by the place of their column, but for types that have none."""
+        plain = [
+            at for at, one in enumerate(self.with_stats) if not (t.is_nested(one.type) or isinstance(one.type, t.Blob))
+        ]
+        return {end: self._decoded(f"value_stats_{end}", plain) for end in ("min", "max")}
+
+    def _decoded(self, column: str, indexes: Sequence[int]) -> dict[int, pa.Array]:
+        rows, types = self.files[column], [to_arrow_type(one.type) for one in self.with_stats]
+        try:
+            found = binary_rows.decode_rows(rows, types, name="statistics of a manifest", indexes=indexes)
+        except UnsupportedError:  # a time that Arrow cannot hold: do without that column
+            halves = () if len(indexes) <= 1 else (indexes[: len(indexes) // 2], indexes[len(indexes) // 2 :])
+            return {at: array for half in halves for at, array in self._decoded(column, half).items()}
+        return dict(zip(indexes, found, strict=True))
 
     @property
     def _unknown(self) -> pa.Array:
