@@ -129,7 +129,7 @@ def schema_facts(table: Path, id: int = 0) -> list[tuple[str, Any]]:
 def parquet_columns(table: Path) -> set[str]:
     """The stored columns of the Parquet files, nanoseconds as Java stores them."""
     schemas = (str(pq.ParquetFile(file).schema) for file in table.glob("**/bucket-*/*.parquet"))
-    return {NANOSECONDS.sub(r"int96 \1;", schema.split("{", 1)[1]) for schema in schemas}
+    return {NANOSECONDS.sub(r"int96 \1;", schema.split("{", 1)[1].replace("key_value (Map)", "key_value")) for schema in schemas}
 
 
 def data_paths(table: Path) -> set[str]:

@@ -93,8 +93,8 @@ class FileSink:
 
     def _entry(self, columns: tuple[ColumnStats, ...], row_count: int, size_bytes: int) -> Entry:
         spec, place = self._spec, self._place
-        values = columns[len(columns) - len(spec.value_fields) :]
-        stats, names = simple_stats(values, spec.value_fields, spec.modes, dense=spec.is_dense)
+        first = len(columns) - len(spec.value_fields)
+        stats, names = simple_stats(columns[first:], spec.value_fields, spec.modes[first:], dense=spec.is_dense)
         keys = self._key_stats(columns)
         return {
             "kind": manifest.ADD,
@@ -122,8 +122,9 @@ class FileSink:
 
     def _key_stats(self, columns: tuple[ColumnStats, ...]) -> SimpleStats:
         """The statistics of the key, of its own columns where the file has them."""
-        of_name = dict(zip((field.name for field in self._spec.fields), columns, strict=True))
+        positions = {field.name: position for position, field in enumerate(self._spec.fields)}
         keys = self._spec.schema.key_fields
-        found = [of_name.get(KEY_PREFIX + field.name) or of_name[field.name] for field in keys]
-        stats, _ = simple_stats(found, keys, [self._spec.key_mode] * len(keys), dense=False)
+        at = [positions.get(KEY_PREFIX + field.name, positions[field.name]) for field in keys]
+        modes = [self._spec.modes[position] for position in at]
+        stats, _ = simple_stats([columns[position] for position in at], keys, modes, dense=False)
         return stats

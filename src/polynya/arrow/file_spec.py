@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polynya.arrow.stats import KEY_MODE, Mode, column_modes, level_mode, parse_mode
+from polynya.arrow.stats import Mode, column_modes, level_mode
 from polynya.model.options import target_file_size
 from polynya.model.options_data import (
     DATA_FILE_PREFIX,
@@ -19,7 +19,7 @@ from polynya.model.options_data import (
     METADATA_STATS_MODE,
     TARGET_FILE_ROW_NUM,
 )
-from polynya.model.schema import Schema
+from polynya.model.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.paimon import layout
 from polynya.storage.protocol import Storage
@@ -42,8 +42,7 @@ class FileSpec:
     row_count_max: int
     prefix: str
     shows_compression: bool
-    modes: tuple[Mode, ...]
-    key_mode: Mode  # how much of the key columns' statistics is kept
+    modes: tuple[Mode, ...]  # of `fields`
     is_dense: bool
     index_size_bytes_max: int  # a larger file index stands beside the file, not in the manifest
     level: int
@@ -61,6 +60,13 @@ class FileSpec:
         )
 
 
+def key_columns(schema: Schema) -> frozenset[str]:
+    """The stored columns that tell the key, the order and the kind of a row."""
+    keys = schema.trimmed_primary_key
+    thin = keys if DATA_FILE_THIN_MODE.of(schema.options) else ()
+    return frozenset((*thin, *(KEY_PREFIX + name for name in keys), SEQUENCE_NUMBER.name, VALUE_KIND.name))
+
+
 def file_spec(
     storage: Storage,
     schema: Schema,
@@ -73,12 +79,12 @@ def file_spec(
     options = schema.options
     format = FILE_FORMAT_PER_LEVEL.of(options).get(level, FILE_FORMAT.of(options))
     mode = level_mode(options, level) or METADATA_STATS_MODE.of(options)
-    is_keyed = format != "avro"  # whose keys have the statistics of any other column
-    thin_keys = frozenset(schema.trimmed_primary_key) if DATA_FILE_THIN_MODE.of(options) and is_keyed else frozenset()
+    stored = fields or schema.fields
+    keys = key_columns(schema) if format != "avro" else frozenset()  # whose keys are like any other column
     return FileSpec(
         storage=storage,
         schema=schema,
-        fields=fields or schema.fields,
+        fields=stored,
         value_fields=schema.fields,
         format=format,
         compression=FILE_COMPRESSION_PER_LEVEL.of(options).get(level, FILE_COMPRESSION.of(options)),
@@ -87,8 +93,7 @@ def file_spec(
         row_count_max=TARGET_FILE_ROW_NUM.of(options) if source == APPEND_SOURCE else 2**63 - 1,
         prefix=DATA_FILE_PREFIX.of(options),
         shows_compression=FILE_SUFFIX_INCLUDE_COMPRESSION.of(options),
-        modes=column_modes(schema.fields, options, mode=mode, key_columns=thin_keys),
-        key_mode=parse_mode(KEY_MODE if is_keyed else mode),
+        modes=column_modes(stored, options, mode=mode, key_columns=keys),
         is_dense=METADATA_STATS_DENSE_STORE.of(options),
         index_size_bytes_max=FILE_INDEX_IN_MANIFEST_THRESHOLD.of(options),
         level=level,

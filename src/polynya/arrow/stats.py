@@ -90,23 +90,25 @@ def column_modes(
     mode: str | None = None,
     key_columns: AbstractSet[str] = frozenset(),
 ) -> tuple[Mode, ...]:
-    """The mode of each value column.
+    """The mode of each stored column.
 
-    `mode` stands for `metadata.stats-mode` where a level or the changelog has a mode of its own. `key_columns` are the
-    key columns of a file in thin mode, which are kept longer.
+    `mode` stands for `metadata.stats-mode` where a level or the changelog has a mode of its own. `key_columns` are kept
+    longer, whatever the mode, and do not count among the first columns that have statistics.
     """
     text = METADATA_STATS_MODE.of(options) if mode is None else mode
     general, key_mode = parse_mode(text), parse_mode(KEY_MODE)
     first = METADATA_STATS_KEEP_FIRST_N_COLUMNS.of(options)
-    modes = []
-    for index, field in enumerate(fields):
+    modes, counted = [], 0
+    for field in fields:
         own = f"fields.{field.name}.stats-mode"
         if own in options:
             modes.append(parse_mode(options[own], own))
         elif field.name in key_columns:
             modes.append(key_mode)
+            continue
         else:
-            modes.append(NONE if 0 <= first <= index else general)
+            modes.append(NONE if 0 <= first <= counted else general)
+        counted += 1
     return tuple(modes)
 
 
