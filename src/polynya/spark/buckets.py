@@ -132,5 +132,5 @@ def _python_bucket(fields: tuple[t.Field, ...], bucket_count: int, function: str
         rows = conform(pa.RecordBatch.from_arrays(list(columns), names=list(key.names)), key)
         return bucket_ids(rows.columns, bucket_count, function)
 
-    hashed = F.arrow_udf(bucket, "int", F.ArrowUDFType.SCALAR)
+    hashed = F.arrow_udf(bucket, "int")
     return hashed(*(column_of((field.name,)) for field in fields))

@@ -1,0 +1,174 @@
+"""DataFrames into tables: checked, routed, written, committed once."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import polynya
+from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.schema import schema_of
+from polynya.paimon.bucket import bucket_ids
+from polynya.spark.buckets import BUCKET, with_bucket
+from polynya.table.commit import Author
+
+pytestmark = pytest.mark.spark
+
+
+def data_files(table):
+    return [path for path in Path(table.table.location).rglob("data-*") if "manifest" not in str(path)]
+
+
+def rows_of(frame):
+    return sorted(map(tuple, frame.collect()), key=str)
+
+
+def wide(spark, count=200):
+    return spark.range(0, count, 1, 3).selectExpr(
+        "id",
+        "cast(id % 3 as string) as p",
+        "date_add(date'1969-12-30', cast(id % 4 as int)) as d",
+        "if(id % 7 = 0, null, id * 1.5D) as v",
+        "cast(id as decimal(12,2)) as m",
+        "timestamp_micros(id * 1000001 - 5000000) as ts",
+        "timestamp_ntz'2024-03-10 02:30:00' as n",
+        "array(id, null) as a",
+        "named_struct('x', id, 'y', cast(id as string)) as s",
+        "map('k', id) as k",
+        "cast(cast(id as string) as binary) as b",
+    )
+
+
+def test_rows_of_every_type_come_back(lake):
+    frame = wide(lake.spark)
+    table = lake.create_table("db.t", frame.schema, partition_by=["p", "d"])
+    commit = table.write(frame)
+    assert (commit.snapshot_id, commit.record_count) == (1, 200)
+    assert rows_of(table.read()) == rows_of(frame)
+
+
+def test_instants_are_stored_in_utc_whatever_the_session_says(lake):
+    table = lake.create_table("db.t", lake.spark.sql("select timestamp'2024-03-10 12:00:00Z' ts").schema)
+    table.write(lake.spark.sql("select timestamp'2024-03-10 12:00:00Z' ts"))
+    stored = polynya.open_table(table.table.location).scan().to_arrow()["ts"][0].as_py()
+    assert stored == datetime.datetime(2024, 3, 10, 12, tzinfo=datetime.UTC)
+
+
+def test_missing_columns_are_null_and_narrow_ones_widen(lake):
+    schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("x", pa.float64())])
+    table = lake.create_table("db.t", schema)
+    table.write(lake.spark.sql("select cast(1 as int) as id, cast(2 as float) as x"))
+    assert rows_of(table.read()) == [(1, None, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select 1L id, 'a' v, 2 vv", "the table has no column 'vv'; did you mean 'v'"),
+        ("select '1' id, 'a' v", "column 'id': expected int64, found string"),
+        ("select 'a' v", "column 'id' is NOT NULL and missing"),
+        ("select 1L id, 2L ID", "a column stands twice"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused_before_a_job_starts(lake, query, message):
+    table = lake.create_table("db.t", pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]))
+    with pytest.raises(InvalidInputError, match=message):
+        table.write(lake.spark.sql(query))
+
+
+def test_words_that_make_no_sense_are_refused(lake):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))
+    frame = lake.spark.range(1)
+    with pytest.raises(InvalidInputError, match="mode must be"):
+        table.write(frame, mode="upsert")
+    with pytest.raises(InvalidInputError, match="leave them out"):
+        table.write(frame, overwrite="dynamic")
+    with pytest.raises(UnsupportedError, match="merge_schema"):
+        table.write(frame, merge_schema=True)
+
+
+def test_overwriting_replaces_all_or_what_the_rows_fall_into_or_one_partition(lake):
+    frame = lake.spark.range(0, 30, 1, 2).selectExpr("id", "cast(id % 3 as int) as p")
+    table = lake.create_table("db.t", frame.schema, partition_by=["p"])
+    table.write(frame)
+    one = lake.spark.sql("select 100L as id, 1 as p")
+    table.write(one, mode="overwrite", overwrite="dynamic")
+    assert sorted(table.read().groupBy("p").count().collect()) == [(0, 10), (1, 1), (2, 10)]
+    table.write(lake.spark.range(2), mode="overwrite", partition={"p": 2})
+    assert sorted(table.read().groupBy("p").count().collect()) == [(0, 10), (1, 1), (2, 2)]
+    table.write(one, mode="overwrite", overwrite="static")
+    assert rows_of(table.read()) == [(100, 1)]
+
+
+def test_upserts_and_deletes_end_in_the_newest_rows(lake):
+    rows = lake.spark.range(0, 400, 1, 3).selectExpr("id", "cast(id % 2 as string) as p", "'a' as v")
+    table = lake.create_table("db.t", rows.schema, ["id", "p"], ["p"], {"bucket": "2"})
+    table.write(rows)
+    table.write(rows.where("id < 100").withColumn("v", F.lit("b")))
+    table.write(rows.where("id % 10 = 0").withColumn("kind", F.lit("-D")), rowkind="kind")
+    expected = {id: "b" if id < 100 else "a" for id in range(400) if id % 10}
+    assert {row.id: row.v for row in table.read().collect()} == expected
+    arrow = polynya.open_table(table.table.location).scan().to_arrow()
+    assert dict(zip(arrow["id"].to_pylist(), arrow["v"].to_pylist(), strict=True)) == expected
+
+
+def test_one_task_owns_a_bucket(lake):
+    rows = lake.spark.range(0, 400, 1, 4).selectExpr("id", "id as v")
+    table = lake.create_table("db.t", rows.schema, ["id"], options={"bucket": "3"})
+    assert table.write(rows).added_files == 3
+
+
+@pytest.mark.parametrize("key", [["l"], ["i"], ["d"], ["s", "b"], ["t"], ["t", "l"]])
+def test_spark_finds_the_bucket_that_paimon_finds(spark, key):
+    random = np.random.default_rng(7)
+    count = 500
+    table = pa.table(
+        {
+            "l": pa.array(np.r_[random.integers(-(2**63), 2**63 - 1, count - 4), [0, -1, 2**63 - 1, -(2**63)]]),
+            "i": pa.array(random.integers(-(2**31), 2**31, count).astype(np.int32)),
+            "s": pa.array(random.integers(-(2**15), 2**15, count).astype(np.int16)),
+            "b": pa.array(random.integers(-128, 128, count).astype(np.int8)),
+            "d": pa.array(random.integers(-(10**5), 10**5, count).astype(np.int32)).view(pa.date32()),
+            "t": pa.array([f"k{index}" * (index % 5) for index in range(count)]),
+        }
+    )
+    schema = schema_of(table.schema, primary_key=key, options={"bucket": "7", "bucket-key": ",".join(key)})
+    found = with_bucket(spark.createDataFrame(table), schema, 7).toArrow()
+    assert found[BUCKET].to_pylist() == bucket_ids([found[name] for name in key], 7, "default").to_pylist()
+
+
+def test_a_row_that_does_not_fit_fails_the_write_and_leaves_nothing(lake):
+    table = lake.create_table(
+        "db.t", pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string())]), partition_by=["p"]
+    )
+    rows = lake.spark.range(0, 100, 1, 4).selectExpr("if(id = 90, null, id) as id", "cast(id % 5 as string) as p")
+    with pytest.raises(InvalidInputError, match="column 'id' is NOT NULL, found 1 nulls"):
+        table.write(rows)
+    assert (table.read().count(), data_files(table)) == (0, [])
+
+
+def test_a_failed_job_leaves_nothing_visible_and_no_file(lake):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))
+    table.write(lake.spark.range(3))
+    before = data_files(table)
+    with pytest.raises(Exception, match="boom"):
+        table.write(lake.spark.range(0, 100, 1, 2).selectExpr("if(id = 90, raise_error('boom'), id) as id"))
+    assert table.read().count() == 3
+    assert data_files(table) == before
+
+
+def test_the_same_commit_is_made_once(lake):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))
+    author = Author("job", 7)
+    first = table.write(lake.spark.range(3), author=author)
+    assert table.write(lake.spark.range(3), author=author) == first
+    assert table.read().count() == 3
+
+
+def test_tables_that_cannot_be_written_are_refused_before_a_job_starts(lake):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]), ["id"], options={"bucket": "-1"})
+    with pytest.raises(UnsupportedError, match="'bucket'"):
+        table.write(lake.spark.range(1))
