@@ -17,7 +17,7 @@ from polynya.model import types as t
 from polynya.model.schema import VALUE_KIND, assign_ids
 from polynya.paimon import type_text
 from polynya.table.entries import read_entries, read_live, read_metas
-from rows import render_rows
+from rows import render_rows, sorted_rows
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NANOSECONDS = re.compile(r"int64 (field_id=\d+ \w+) \(Timestamp\(isAdjustedToUTC=\w+, timeUnit=nanoseconds[^)]*\)\);")
