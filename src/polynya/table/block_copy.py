@@ -8,9 +8,10 @@ again, behind the rest. The entries of a snapshot have no order, so this changes
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,10 @@ from polynya.table.manifest_writer import ManifestWriter
 HEAD = ("kind", "partition", "bucket", "total_buckets", "file_name")
 NARROW = (*HEAD, *entries.IDENTITY, "schema_id", "row_count", "first_row_id")
 
+BATCH_ENTRIES = 20_000  # fewer are decoded one by one
+
 Mask = npt.NDArray[np.bool_]
+_ContainerBlock: TypeAlias = tuple[Container, Block]
 
 
 def copy_manifests(
@@ -38,16 +42,12 @@ def copy_manifests(
 
     DELETE entries go too, but for those (where `keeps_deletes`) whose ADD entry is in none of these manifests.
     """
-    names, sizes = metas["file_name"].to_pylist(), metas["file_size"].to_pylist()
-    sources = [entries.source_of(root.storage, *one) for one in zip(names, sizes, strict=True)]
-    narrow = manifest.decode(sources, [name for name in manifest.SCHEMA.names if name in NARROW]).combine_chunks()
-    keep = _kept(narrow, deleted, keeps_deletes=keeps_deletes)
-    pieces = list(_pieces([decode_container(source) for source in sources], narrow, keep))
-    with ThreadPoolExecutor(min(len(pieces), os.cpu_count() or 1) or 1) as pool:
-        blocks = list(pool.map(lambda piece: _thinned(piece, writer.options), pieces))
-    cut = [(block, piece) for block, piece in zip(blocks, pieces, strict=True) if block is not None]
-    others = [piece for block, piece in zip(blocks, pieces, strict=True) if block is None]
-    return pa.concat_tables([_write_blocks(cut, writer), _write_anew(others, writer)])
+    blocks = _blocks(root, metas)
+    rolled, others = _RolledBlocks(writer), []
+    # A lone DELETE is known as such only when all entries are seen; otherwise memory need not follow their number.
+    for batch in [list(blocks)] if keeps_deletes else _batches(blocks):
+        others += _copy_batch(batch, rolled, deleted, keeps_deletes=keeps_deletes)
+    return pa.concat_tables([rolled.finish(), _write_anew(others, writer)])
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,54 @@ def _kept(found: pa.Table, deleted: pa.Table, *, keeps_deletes: bool) -> Mask:
     return keep
 
 
-def _pieces(containers: list[Container], narrow: pa.Table, keep: Mask) -> Iterator[_Piece]:
+def _blocks(root: TableRoot, metas: pa.Table) -> Iterator[_ContainerBlock]:
+    for one in zip(metas["file_name"].to_pylist(), metas["file_size"].to_pylist(), strict=True):
+        container = decode_container(entries.source_of(root.storage, *one))
+        yield from ((container, block) for block in container.blocks)
+
+
+def _batches(blocks: Iterable[_ContainerBlock]) -> Iterator[list[_ContainerBlock]]:
+    batch: list[_ContainerBlock] = []
+    for one in blocks:
+        batch.append(one)
+        if sum(block.count for _, block in batch) >= BATCH_ENTRIES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _copy_batch(
+    blocks: list[_ContainerBlock], rolled: "_RolledBlocks", deleted: pa.Table, *, keeps_deletes: bool
+) -> list[_Piece]:
+    """Add what stays of the blocks to `rolled`; return the pieces that cannot be cut."""
+    pieces = _pieces(blocks, deleted, keeps_deletes=keeps_deletes)
+    others = []
+    for piece, block in zip(pieces, _thin_all(pieces, rolled.options), strict=True):
+        if block is None:
+            others.append(piece)
+        else:
+            rolled.add(block, piece.kept_rows)
+    return others
+
+
+def _pieces(blocks: list[_ContainerBlock], deleted: pa.Table, *, keeps_deletes: bool) -> list[_Piece]:
     """The blocks that have an entry to keep."""
-    start = 0
-    for container in containers:
-        for block in container.blocks:
-            kept = keep[start : start + block.count]
-            if kept.any():
-                yield _Piece(container, block, narrow.slice(start, block.count), kept)
-            start += block.count
+    columns = [name for name in manifest.SCHEMA.names if name in NARROW]
+    narrow = manifest.decode([_source(*one) for one in blocks], columns).combine_chunks()
+    keep = _kept(narrow, deleted, keeps_deletes=keeps_deletes)
+    pieces, start = [], 0
+    for container, block in blocks:
+        kept = keep[start : start + block.count]
+        if kept.any():
+            pieces.append(_Piece(container, block, narrow.slice(start, block.count), kept))
+        start += block.count
+    return pieces
+
+
+def _thin_all(pieces: list[_Piece], options: CommitOptions) -> list[Block | None]:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda piece: _thinned(piece, options), pieces))
 
 
 def _thinned(piece: _Piece, options: CommitOptions) -> Block | None:
@@ -124,38 +163,46 @@ def _cut(records: bytes, rows: pa.Table, keep: Mask) -> bytes | None:
     return b"".join((*pieces, records[position:]))
 
 
-def _write_blocks(cut: list[tuple[Block, _Piece]], writer: ManifestWriter) -> pa.Table:
-    """Manifests of finished blocks, rolled at the target size."""
-    metas = [manifest_list.empty()]
-    for group in _rolled(cut, writer.options.manifest_size_bytes):
-        data = encode_container(manifest.SCHEMA_TEXT, writer.options.manifest_codec, [block for block, _ in group])
-        metas.append(writer.put_manifest(data, pa.concat_tables([piece.kept_rows for _, piece in group])))
-    return pa.concat_tables(metas)
+class _RolledBlocks:
+    """Writes finished blocks into manifests, a new one whenever the target size is reached."""
 
+    def __init__(self, writer: ManifestWriter) -> None:
+        self.options = writer.options
+        self._writer = writer
+        self._metas = [manifest_list.empty()]
+        self._blocks: list[Block] = []
+        self._rows: list[pa.Table] = []
+        self._size_bytes = 0
 
-def _rolled(cut: list[tuple[Block, _Piece]], size_bytes: int) -> Iterator[list[tuple[Block, _Piece]]]:
-    group: list[tuple[Block, _Piece]] = []
-    collected = 0
-    for one in cut:
-        group.append(one)
-        collected += len(one[0].data)
-        if collected >= size_bytes:
-            yield group
-            group, collected = [], 0
-    if group:
-        yield group
+    def add(self, block: Block, rows: pa.Table) -> None:
+        """Take a block and the narrow columns of its entries."""
+        self._blocks.append(block)
+        self._rows.append(rows)
+        self._size_bytes += len(block.data)
+        if self._size_bytes >= self.options.manifest_size_bytes:
+            self._write()
+
+    def finish(self) -> pa.Table:
+        """What a list says of the manifests."""
+        if self._blocks:
+            self._write()
+        return pa.concat_tables(self._metas)
+
+    def _write(self) -> None:
+        data = encode_container(manifest.SCHEMA_TEXT, self.options.manifest_codec, self._blocks)
+        self._metas.append(self._writer.put_manifest(data, pa.concat_tables(self._rows)))
+        self._blocks, self._rows, self._size_bytes = [], [], 0
 
 
 def _write_anew(pieces: list[_Piece], writer: ManifestWriter) -> pa.Table:
     """Manifests of what is kept of the other blocks."""
     if not pieces:
         return manifest_list.empty()
-    found = manifest.decode([_source(piece) for piece in pieces])
+    found = manifest.decode([_source(piece.container, piece.block) for piece in pieces])
     kept = np.concatenate([piece.keep for piece in pieces])
     return writer.write_manifests(found.filter(pa.array(kept)))
 
 
-def _source(piece: _Piece) -> AvroSource:
+def _source(container: Container, block: Block) -> AvroSource:
     """A container of one block alone."""
-    container = piece.container
-    return AvroSource(container.name, encode_container(container.schema_text, container.codec, [piece.block]))
+    return AvroSource(container.name, encode_container(container.schema_text, container.codec, [block]))
