@@ -11,7 +11,8 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from polynya.arrow import casts, compact_table, files, ingest, read, rows
+from polynya.arrow import casts, compact_table, files, ingest, read, rows, twin
+from polynya.arrow.cluster import cluster, clustering_of
 from polynya.arrow.compact_table import CompactRequest
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
@@ -29,9 +30,10 @@ from polynya.storage.protocol import Storage
 from polynya.table import catalog, check, commit, history, scan, system
 from polynya.table.check import Report
 from polynya.table.commit import Author, Commit, Target
-from polynya.table.compaction import CompactionReport, Within, require_compactable
+from polynya.table.compaction import CompactionReport, Within, bucket_tasks, require_compactable
 from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
+from polynya.table.iceberg_mirror import Published
 from polynya.table.pack import PackReport, plan_repack
 from polynya.table.plan import Plan
 from polynya.table.row_ids import has_row_ids
@@ -228,34 +230,49 @@ class Table:
         if partition is not None and mode == "append":
             raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
         request = WriteRequest(mode == "overwrite", partition, rowkind, author)
-        return ingest.write(Target(table.root, table.schema), table.snapshot, data, request)
+        target = Target(table.root, table.schema)
+        return _published(target, ingest.write(target, table.snapshot, data, request))
 
     def delete(self, where: str | Predicate) -> Commit:
         """Delete the rows that match; a row for which the condition is unknown stays."""
         table = self.refresh()
         require_writable(table.schema)
-        return rows.delete(Target(table.root, table.schema), bind.bind(parse_predicate(where), table.schema.fields))
+        target = Target(table.root, table.schema)
+        return _published(target, rows.delete(target, bind.bind(parse_predicate(where), table.schema.fields)))
 
     def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
         """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
         table = self.refresh()
         require_writable(table.schema)
         predicate = bind.bind(parse_predicate(where), table.schema.fields)
-        return rows.update(Target(table.root, table.schema), assignments, predicate)
+        target = Target(table.root, table.schema)
+        return _published(target, rows.update(target, assignments, predicate))
 
     def compact(
-        self, full: bool = False, where: str | Predicate | None = None, dry_run: bool = False
+        self,
+        full: bool = False,
+        where: str | Predicate | None = None,
+        order_by: Iterable[str] = (),
+        order: str | None = None,
+        dry_run: bool = False,
     ) -> Commit | CompactionReport:
         """Put files together where it is due, or (full) as far as it goes; `where` names partitions by their values.
 
-        The answer is for all commits together: the last snapshot, the sum of the counts. A dry run only says what it
-        would do.
+        With `order_by` the partitions of an append table are rewritten in the order of these columns: "sort", "zorder"
+        or "hilbert"; the default is that which suits their number. The answer is for all commits together: the last
+        snapshot, the sum of the counts. A dry run only says what it would do.
         """
         table = self.refresh()
         require_writable(table.schema)
         require_compactable(table.schema)
-        request = CompactRequest(full, Within(table._partition_predicate(where)))
-        target = Target(table.root, table.schema)
+        target, within = Target(table.root, table.schema), Within(table._partition_predicate(where))
+        columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+        if columns or order is not None:
+            clustering = clustering_of(table.schema, columns, order)
+            if dry_run:
+                return CompactionReport(table.schema, tuple(bucket_tasks(compact_table.state_of(target, within))))
+            return cluster(target, within, clustering)
+        request = CompactRequest(full, within)
         if dry_run:
             _, tasks = compact_table.plan_table(target, request)
             return CompactionReport(table.schema, tuple(tasks))
@@ -268,7 +285,15 @@ class Table:
             metas = read_metas(table.root, table.snapshot) if table.snapshot is not None else manifest_list.empty()
             return plan_repack(table.root, metas, table.schema)
         target = Target(table.root, table.schema)
-        return commit.compact_manifests(target, commit.new_author(target))
+        return _published(target, commit.compact_manifests(target, commit.new_author(target)))
+
+    def publish_iceberg(self, history: bool = False, *, live: bool | None = None) -> Published:
+        """Bring the Iceberg metadata of the table up to its latest snapshot; `history` begins at the earliest.
+
+        `live` shows the latest rows of a primary-key table, where 'metadata.iceberg.live' does not say so already.
+        """
+        table = self.refresh()
+        return twin.publish(table.root, table.schema, history_too=history, live=live)
 
     def check(self, deep: bool = False) -> Report:
         """Whether the table is sound: all files there, all counts right; `deep` opens every data file of the view."""
@@ -346,6 +371,13 @@ class Scan:
         ids = plan.files["schema_id"].unique().to_pylist()
         schemas = {id: self.table._schema_of(id) for id in ids}
         return read.reader_of(plan, self.table.root.storage, schemas, budget_bytes)
+
+
+def _published(target: Target, made: Commit) -> Commit:
+    """The commit, after the Iceberg twin has followed it where the table has one."""
+    if made.snapshot_id is not None:
+        twin.publish_after_commit(target)
+    return made
 
 
 def _count_rows(storage: Storage, name: str) -> int:

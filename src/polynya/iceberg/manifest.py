@@ -108,6 +108,11 @@ class Header:
         return known if version == 1 else {**known, "content": "deletes" if self.content else "data"}
 
 
+def no_counts(count: int) -> pa.Array:
+    """Empty maps of counts."""
+    return pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), pa.array([], COUNTS.value_type), type=COUNTS)
+
+
 def schema_of(partition: Sequence[PartitionColumn]) -> pa.Schema:
     """The schema of a decoded table."""
     return pa.schema([*PLAIN_SCHEMA, *((column_name(one.field_id), one.type) for one in partition)])
@@ -116,7 +121,7 @@ def schema_of(partition: Sequence[PartitionColumn]) -> pa.Schema:
 def decode(
     files: Sequence[AvroSource], partition: Sequence[PartitionColumn], columns: Sequence[str] | None = None
 ) -> Decoded:
-    """The entries of manifests of one spec in order, with the named columns (all when None), status and the partition's.
+    """The entries of manifests of one spec in order: status, the named columns (all when None), the partition's.
 
     Raises CorruptFileError naming the manifest.
     """

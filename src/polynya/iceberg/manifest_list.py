@@ -20,10 +20,8 @@ from polynya.iceberg import avro_file
 from polynya.iceberg.avro_file import Member
 
 DATA, DELETES = 0, 1
-SUMMARY = pa.struct(
-    [("contains_null", pa.bool_()), ("contains_nan", pa.bool_()), ("lower_bound", pa.binary())]
-    + [("upper_bound", pa.binary())]
-)
+_FLAG, _BOUND = pa.bool_(), pa.binary()
+SUMMARY = pa.struct({"contains_null": _FLAG, "contains_nan": _FLAG, "lower_bound": _BOUND, "upper_bound": _BOUND})
 _LATER = (2, 3)
 _ALL = (1, 2, 3)
 

@@ -166,7 +166,10 @@ _KNOWN_SNAPSHOT = frozenset(
 
 
 def decode(data: bytes, *, name: str, compressed: bool = False) -> TableMetadata:
-    """The table that the file describes; CorruptFileError where it is inconsistent, UnsupportedError above version 3."""
+    """The table that the file describes.
+
+    Raises CorruptFileError where it is inconsistent, UnsupportedError above version 3.
+    """
     found = json_text.decode(_unzipped(data, name) if compressed else data, name=name)
     version = found.integer("format-version", highest=INT_MAX)
     if version > VERSIONS[-1]:

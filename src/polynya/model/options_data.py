@@ -4,7 +4,9 @@ An option is changed here, in one place; `docs/options.md` is made from this.
 """
 
 from polynya.model.option_kinds import (
+    CATALOG,
     HONOURED,
+    IRRELEVANT,
     REFUSED_ON_READ,
     REFUSED_ON_WRITE,
     boolean,
@@ -284,6 +286,9 @@ METADATA_ICEBERG_STORAGE_LOCATION = choice(
 METADATA_ICEBERG_FORMAT_VERSION = integer(
     "metadata.iceberg.format-version", 2, HONOURED, "version of the Iceberg format"
 )
+METADATA_ICEBERG_LIVE = boolean(
+    "metadata.iceberg.live", False, HONOURED, "Iceberg readers see the latest rows of a primary-key table"
+)
 METADATA_ICEBERG_MANIFEST_COMPRESSION = text(
     "metadata.iceberg.manifest-compression", "snappy", HONOURED, "compression of Iceberg manifests"
 )
@@ -302,5 +307,7 @@ METADATA_ICEBERG_DELETE_AFTER_COMMIT_ENABLED = boolean(
 METADATA_ICEBERG_PREVIOUS_VERSIONS_MAX = integer(
     "metadata.iceberg.previous-versions-max", 0, HONOURED, "old Iceberg metadata kept"
 )
-METADATA_ICEBERG_DATABASE = text("metadata.iceberg.database", None, HONOURED, "database in the Iceberg catalog")
-METADATA_ICEBERG_TABLE = text("metadata.iceberg.table", None, HONOURED, "table in the Iceberg catalog")
+METADATA_ICEBERG_DATABASE = text(
+    "metadata.iceberg.database", None, IRRELEVANT, "database in the Iceberg catalog", CATALOG
+)
+METADATA_ICEBERG_TABLE = text("metadata.iceberg.table", None, IRRELEVANT, "table in the Iceberg catalog", CATALOG)

@@ -170,6 +170,10 @@ class LocalStorage:
         require_folder(name)
         return self._full(name)
 
+    def parent(self) -> "LocalStorage":
+        """The store of the folder around the root."""
+        return LocalStorage(os.path.dirname(self.root))
+
     def child(self, folder: str) -> "LocalStorage":
         """The folder as a storage of its own."""
         require_folder(folder)

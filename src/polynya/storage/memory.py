@@ -126,6 +126,12 @@ class MemoryStorage:
         """None: nothing here is in the local file system."""
         require_folder(name)
 
+    def parent(self) -> "MemoryStorage":
+        """The same blobs with the folder around the root as the root."""
+        parent = MemoryStorage(self._location)
+        parent._shelf, parent._root = self._shelf, self._root.rpartition("/")[0]
+        return parent
+
     def child(self, folder: str) -> "MemoryStorage":
         """The same blobs with `folder` as the root."""
         require_folder(folder)

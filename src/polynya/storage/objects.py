@@ -156,6 +156,12 @@ class ObjectStorage:
         """None: nothing here is in the local file system."""
         require_folder(name)
 
+    def parent(self) -> "ObjectStorage":
+        """The same store, over the same connections, with the folder around the root as the root."""
+        parent = object.__new__(ObjectStorage)
+        parent.__dict__.update(self.__dict__, _root=self._root.rpartition("/")[0])
+        return parent
+
     def child(self, folder: str) -> "ObjectStorage":
         """The same store, over the same connections, with `folder` as the root."""
         require_folder(folder)

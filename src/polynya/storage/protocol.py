@@ -90,3 +90,11 @@ class Storage(Protocol):
 
     def child(self, folder: str) -> "Storage":
         """The same store with `folder` as its root."""
+
+
+@runtime_checkable
+class NestedStorage(Protocol):
+    """A storage that knows the folder around its root."""
+
+    def parent(self) -> Storage:
+        """The same store with the folder around the root as its root."""

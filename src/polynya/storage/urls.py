@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.storage.local import LocalStorage
 from polynya.storage.memory import open_memory
-from polynya.storage.protocol import Storage
+from polynya.storage.protocol import NestedStorage, Storage
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 # The characters of a well-formed URI path; one character beyond them, and the text was never encoded.
@@ -43,6 +43,13 @@ def open_storage(location: str | os.PathLike[str], **options: str | bool) -> Sto
         if match := _URL.fullmatch(text):
             return _open_url(match[1].lower(), _without_spare_slashes(match[2]), options)
     return _open_local(text, options)
+
+
+def parent_of(storage: Storage) -> Storage:
+    """The storage of the folder around a root; UnsupportedError for one that does not know it."""
+    if not isinstance(storage, NestedStorage):
+        raise UnsupportedError(f"{storage.location}: this kind of storage does not reach the folder around it")
+    return storage.parent()
 
 
 def _open_local(path: str, options: dict[str, str | bool]) -> Storage:

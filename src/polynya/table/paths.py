@@ -72,6 +72,11 @@ def data_paths(files: pa.Table, schema: Schema) -> pa.Array:
     return pc.coalesce(external, inside)
 
 
+def has_external_paths(schema: Schema) -> bool:
+    """Whether files of the table may stand outside of it."""
+    return bool(DATA_FILE_EXTERNAL_PATHS.find(schema.options))
+
+
 def _folders(files: pa.Table, schema: Schema) -> pa.Array:
     """The bucket folder of each file; the text of a partition is made once."""
     codes = _flat(files["partition"]).dictionary_encode()

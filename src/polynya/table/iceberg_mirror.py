@@ -1,0 +1,349 @@
+"""The Iceberg twin of a Paimon table: Iceberg metadata over Paimon's own data files.
+
+Snapshot N of Paimon is snapshot N of Iceberg, with sequence number N; the metadata that has it as its current one is
+`v<N>.metadata.json`. Invariants:
+
+- The twin follows: publishing starts where the twin stands and adds snapshot by snapshot. It never writes to the table.
+- A snapshot in the twin names the Paimon snapshot it was made from. What Paimon does not have any more (expired, rolled
+  back) leaves the twin; a tag keeps its snapshot.
+- The change of a snapshot is its delta, so the cost is that of the change. A snapshot is written in full when the one
+  before it is not in the twin, or was made for another view.
+- The metadata file is created if absent, the hint follows; whoever comes second looks again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import uuid4
+
+import pyarrow.compute as pc
+
+from polynya.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
+from polynya.iceberg import manifest_list
+from polynya.iceberg.manifest import Header
+from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, LogEntry, Ref, TableMetadata
+from polynya.iceberg.partition_spec import FIRST_FIELD_ID
+from polynya.model.schema import Schema
+from polynya.paimon import layout as paimon_layout
+from polynya.paimon.snapshot import CommitKind, Snapshot
+from polynya.table import entries, history, twin_schema, twin_store
+from polynya.table.history import TableRoot
+from polynya.table.twin_change import ChangeFinder, Positions, TwinState
+from polynya.table.twin_files import FileRules, partition_columns
+from polynya.table.twin_manifests import Edition, ManifestWriter, with_row_ids
+from polynya.table.twin_settings import TwinSettings
+from polynya.table.twin_store import Current
+from polynya.table.twin_view import View
+
+ATTEMPTS_MAX = 5
+SOURCE_KEY = "polynya.paimon-snapshot"
+VIEW_KEY = "polynya.view"
+HIDDEN_FILES_KEY = "polynya.unpublished-files"
+HIDDEN_ROWS_KEY = "polynya.unpublished-records"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a publish did: the current metadata, its snapshot, and the snapshots that were new to the twin."""
+
+    metadata_location: str | None
+    snapshot_id: int | None
+    new_snapshot_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MirrorSource:
+    """The table to publish; `positions` finds rows that are hidden."""
+
+    root: TableRoot
+    schema: Schema
+    positions: Positions
+
+
+def publish(source: MirrorSource, settings: TwinSettings, *, history_too: bool = False) -> Published:
+    """Bring the twin up to the latest snapshot; `history_too` starts a new twin at the earliest one.
+
+    ConflictError when others publish faster, UnsupportedError for a table that Iceberg cannot express.
+    """
+    if source.root.branch != paimon_layout.MAIN_BRANCH:
+        raise InvalidInputError(f"branch '{source.root.branch}': only the main branch has an Iceberg twin")
+    for _ in range(ATTEMPTS_MAX):
+        try:
+            return _Publisher(source, settings, history_too).publish()
+        except (AlreadyExistsError, NotFoundError) as error:
+            failure = error  # somebody published, or cleaned up, at the same time: look again
+    raise ConflictError(f"Iceberg twin of {source.root.storage.location}: others were first every time: {failure}")
+
+
+@dataclass(frozen=True)
+class _Timeline:
+    """The snapshots that Paimon has, by range and by tag."""
+
+    earliest_id: int
+    latest: Snapshot
+    tags: Mapping[str, Snapshot]
+
+    @cached_property
+    def tagged(self) -> dict[int, Snapshot]:
+        return {one.id: one for one in self.tags.values()}
+
+
+class _Publisher:
+    """One attempt."""
+
+    def __init__(self, source: MirrorSource, settings: TwinSettings, history_too: bool) -> None:
+        self.source, self.settings, self.history_too = source, settings, history_too
+        self.root, self.folder, self.view = source.root, settings.folder, settings.view
+        self._schemas: dict[int, Schema] = {source.schema.id: source.schema}
+
+    def publish(self) -> Published:
+        latest = history.find_latest(self.root)
+        if latest is None:
+            return Published(None, None)
+        current = twin_store.find_current(self.folder)
+        timeline = self._timeline(latest)
+        kept = self._kept(current, timeline)
+        wanted = self._wanted(kept, timeline)
+        made = self._extended(current, kept, wanted, timeline)
+        location = f"{self.folder.url}/v{latest.id}.metadata.json"
+        if current is None or made != current.metadata or current.version != latest.id:
+            self._put(current, made, latest.id)
+        return Published(location, latest.id, tuple(one.id for one in wanted))
+
+    def _timeline(self, latest: Snapshot) -> _Timeline:
+        tags = {name: history.read_tag(self.root, name) for name in history.tag_names(self.root)}
+        if MAIN in tags:
+            raise UnsupportedError(f"tag '{MAIN}': an Iceberg table has a branch of that name; rename the tag")
+        return _Timeline(history.find_earliest_id(self.root) or latest.id, latest, tags)
+
+    def _kept(self, current: Current | None, timeline: _Timeline) -> list[IcebergSnapshot]:
+        """The snapshots of the twin that stay, oldest first: those that Paimon has too, up to where both agree."""
+        if current is None or current.metadata.format_version != self.folder.version:
+            return []
+        listed = sorted(current.metadata.snapshots, key=lambda one: one.snapshot_id)
+        in_line = [one for one in listed if timeline.earliest_id <= one.snapshot_id <= timeline.latest.id]
+        while in_line and not _is_twin(in_line[-1], history.read_snapshot(self.root, in_line[-1].snapshot_id)):
+            in_line.pop()
+        older = [
+            one
+            for one in listed
+            if one.snapshot_id < timeline.earliest_id
+            and one.snapshot_id in timeline.tagged
+            and _is_twin(one, timeline.tagged[one.snapshot_id])
+        ]
+        newest = in_line[-1] if in_line else None
+        if newest and newest.snapshot_id == timeline.latest.id and newest.summary.get(VIEW_KEY) != self.view:
+            in_line.pop()  # made by another writer or for another view: made anew
+        return [*older, *in_line]
+
+    def _wanted(self, kept: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Snapshot]:
+        """The snapshots to publish, oldest first."""
+        latest = timeline.latest
+        last = kept[-1].snapshot_id if kept else None
+        if last is None and not self.history_too:
+            return [latest]
+        first = timeline.earliest_id if last is None else max(last + 1, timeline.earliest_id)
+        older = [one for id, one in sorted(timeline.tagged.items()) if id < first and last is None]
+        return [
+            *older,
+            *(history.read_snapshot(self.root, id) for id in range(first, latest.id)),
+            *self._latest(first, latest),
+        ]
+
+    @staticmethod
+    def _latest(first: int, latest: Snapshot) -> list[Snapshot]:
+        return [latest] if first <= latest.id else []
+
+    def _extended(
+        self, current: Current | None, kept: list[IcebergSnapshot], wanted: Sequence[Snapshot], timeline: _Timeline
+    ) -> TableMetadata:
+        """The metadata of the twin with the wanted snapshots made and added."""
+        schemas = self._iceberg_schemas(current if kept else None)
+        old = current.metadata if current is not None else None
+        next_row_id = old.next_row_id or 0 if old is not None else 0
+        snapshots = list(kept)
+        for one in wanted:
+            before = snapshots[-1] if snapshots else None
+            made, next_row_id = self._make(one, before, schemas, next_row_id)
+            snapshots.append(made)
+        spec = twin_schema.spec_of(self.source.schema)
+        ids = {one.snapshot_id for one in snapshots}
+        refs = {MAIN: Ref(timeline.latest.id, "branch")}
+        refs |= {name: Ref(one.id, "tag") for name, one in sorted(timeline.tags.items()) if one.id in ids}
+        return TableMetadata(
+            format_version=self.folder.version,
+            table_uuid=old.table_uuid if old is not None and old.table_uuid else str(uuid4()),
+            location=self.settings.table_url,
+            last_sequence_number=timeline.latest.id,
+            last_updated_ms=max(timeline.latest.time_ms, *(one.timestamp_ms for one in snapshots)),
+            last_column_id=twin_schema.last_column_id(schemas.values(), self.source.schema),
+            schemas=tuple(schemas.values()),
+            current_schema_id=self.source.schema.id,
+            partition_specs=(spec,),
+            default_spec_id=spec.spec_id,
+            last_partition_id=max(spec.field_ids, default=FIRST_FIELD_ID - 1),
+            properties=twin_schema.properties(self.source.schema, [self._schema_of(id) for id in schemas]),
+            current_snapshot_id=timeline.latest.id,
+            snapshots=tuple(snapshots),
+            snapshot_log=tuple(LogEntry(one.timestamp_ms, one.snapshot_id) for one in _line(snapshots, timeline)),
+            metadata_log=self._metadata_log(current, timeline.latest.id),
+            refs=refs,
+            next_row_id=next_row_id if self.folder.version > 2 else None,
+        )
+
+    def _make(
+        self, snapshot: Snapshot, before: IcebergSnapshot | None, schemas: Mapping[int, IcebergSchema], next_row_id: int
+    ) -> tuple[IcebergSnapshot, int]:
+        """Write the manifests of one snapshot."""
+        schema = self._schema_of(snapshot.schema_id)
+        partition = partition_columns(schema, FIRST_FIELD_ID)
+        rules = FileRules(self.settings.table_url, schema, self._schema_of, partition)
+        header = self._header(schemas[schema.id], schema)
+        writer = ManifestWriter(self.folder, partition, header, snapshot.id)
+        base = before if before is not None and self._extends(before, snapshot) else None
+        metas = manifest_list.empty()
+        if base is not None and base.manifest_list is not None:
+            metas = manifest_list.decode([self.folder.read(base.manifest_list)])
+        state = TwinState(self.root, self.view, rules, self.source.positions)
+        finder = ChangeFinder(state, self.folder, metas)
+        change, hidden = finder.delta(snapshot) if base is not None else finder.whole(snapshot)
+        if base is None or base.schema_id != schema.id:
+            self._require_readable(snapshot, schema)
+        edition = writer.edit(metas, change)
+        first_row_id = next_row_id
+        listed = edition.metas
+        if self.folder.version > 2:
+            listed, next_row_id = with_row_ids(listed, next_row_id)
+        summary = self._summary(snapshot, edition, base, hidden)
+        keys = {"snapshot-id": str(snapshot.id), "sequence-number": str(snapshot.id)}
+        keys["parent-snapshot-id"] = "null" if before is None else str(before.snapshot_id)
+        made = IcebergSnapshot(
+            snapshot_id=snapshot.id,
+            parent_snapshot_id=before.snapshot_id if before is not None else None,
+            sequence_number=snapshot.id,
+            timestamp_ms=snapshot.time_ms,
+            manifest_list=writer.write_list(listed, keys),
+            summary=summary,
+            schema_id=schema.id,
+            first_row_id=first_row_id if self.folder.version > 2 else None,
+            added_rows=next_row_id - first_row_id if self.folder.version > 2 else None,
+        )
+        return made, next_row_id
+
+    def _extends(self, before: IcebergSnapshot, snapshot: Snapshot) -> bool:
+        """Whether the snapshot can be made of the one before by its delta."""
+        return before.snapshot_id == snapshot.id - 1 and before.summary.get(VIEW_KEY) == self.view
+
+    def _header(self, schema: IcebergSchema, of: Schema) -> Callable[[int], Header]:
+        spec = twin_schema.spec_of(of)
+        texts = twin_schema.schema_text(schema), twin_schema.spec_text(spec)
+        return lambda content: Header(texts[0], schema.schema_id, texts[1], spec.spec_id, content)
+
+    def _summary(
+        self, snapshot: Snapshot, edition: Edition, base: IcebergSnapshot | None, hidden: tuple[int, int]
+    ) -> dict[str, str]:
+        old = base.summary if base is not None else {}
+        added, removed, marks, unmarks = edition.added, edition.removed, edition.added_deletes, edition.removed_deletes
+        counted = {
+            "added-data-files": added.files,
+            "deleted-data-files": removed.files,
+            "added-records": added.rows,
+            "deleted-records": removed.rows,
+            "added-files-size": added.size_bytes,
+            "removed-files-size": removed.size_bytes,
+            "added-delete-files": marks.files,
+            "removed-delete-files": unmarks.files,
+            "added-position-deletes": marks.rows,
+            "removed-position-deletes": unmarks.rows,
+            "changed-partition-count": edition.changed_partition_count,
+            "total-data-files": _total(old, "total-data-files", added.files - removed.files),
+            "total-records": _total(old, "total-records", added.rows - removed.rows),
+            "total-files-size": _total(old, "total-files-size", added.size_bytes - removed.size_bytes),
+            "total-delete-files": _total(old, "total-delete-files", marks.files - unmarks.files),
+            "total-position-deletes": _total(old, "total-position-deletes", marks.rows - unmarks.rows),
+            "total-equality-deletes": 0,
+        }
+        if self.view in (View.TOP, View.ABOVE):
+            counted[HIDDEN_FILES_KEY] = _total(old, HIDDEN_FILES_KEY, hidden[0])
+            counted[HIDDEN_ROWS_KEY] = _total(old, HIDDEN_ROWS_KEY, hidden[1])
+        operation = _operation(snapshot, edition, keeps_rows=self.view in (View.ALL, View.LIVE))
+        texts = {key: str(value) for key, value in counted.items()}
+        return {"operation": operation, **texts, SOURCE_KEY: _identity(snapshot), VIEW_KEY: self.view.value}
+
+    def _iceberg_schemas(self, current: Current | None) -> dict[int, IcebergSchema]:
+        """Every schema up to the table's own, by id; those that the twin has are not read again."""
+        known = {one.schema_id: one for one in current.metadata.schemas} if current is not None else {}
+        return {
+            id: known[id] if id in known else twin_schema.iceberg_schema(self._schema_of(id), self.folder.version)
+            for id in range(self.source.schema.id + 1)
+            if id in known or id == self.source.schema.id or id in self._schema_ids
+        }
+
+    @cached_property
+    def _schema_ids(self) -> frozenset[int]:
+        return frozenset(history.schema_ids(self.root))
+
+    def _schema_of(self, id: int) -> Schema:
+        if id not in self._schemas:
+            self._schemas[id] = history.read_schema(self.root, id)
+        return self._schemas[id]
+
+    def _require_readable(self, snapshot: Snapshot, schema: Schema) -> None:
+        older = [self._schema_of(id) for id in self._schema_ids if id < schema.id]
+        bad = twin_schema.unreadable_schemas(schema, older)
+        if not bad:
+            return
+        used = pc.unique(entries.read_live(self.root, snapshot, ["schema_id"])["schema_id"]).to_pylist()
+        for id in set(used) & set(bad):
+            raise UnsupportedError(
+                f"column '{bad[id]}': its type changed as Iceberg readers cannot follow, and files of schema "
+                f"{id} are in use; compact the table in full, then publish"
+            )
+
+    def _metadata_log(self, current: Current | None, version: int) -> tuple[LogEntry, ...]:
+        if current is None or current.version >= version:
+            return current.metadata.metadata_log if current is not None else ()
+        keep = self.settings.previous_versions_max
+        entry = LogEntry(current.metadata.last_updated_ms, f"{self.folder.url}/v{current.version}.metadata.json")
+        log = (*current.metadata.metadata_log, entry)
+        return log[len(log) - min(keep, len(log)) :] if self.settings.deletes_old_versions else log
+
+    def _put(self, current: Current | None, made: TableMetadata, version: int) -> None:
+        """Publish, then clear away; what was rolled back goes before, since readers would count on to it."""
+        if current is not None and current.version > version:
+            twin_store.drop_above(self.folder, version)
+        is_there = current is not None and version in twin_store.versions(self.folder)
+        twin_store.put_version(self.folder, version, made, replaces=is_there)
+        if self.settings.deletes_old_versions:
+            twin_store.drop_old_versions(self.folder, version, self.settings.previous_versions_max)
+        lists = {one.manifest_list for one in made.snapshots}
+        gone = [one for one in current.metadata.snapshots if one.manifest_list not in lists] if current else []
+        twin_store.drop_unreachable(self.folder, gone, made.snapshots)
+
+
+def _line(snapshots: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[IcebergSnapshot]:
+    """The snapshots that follow each other without a gap up to the latest."""
+    return [one for one in snapshots if one.snapshot_id >= timeline.earliest_id]
+
+
+def _identity(snapshot: Snapshot) -> str:
+    return snapshot.uuid or f"{snapshot.commit_user}/{snapshot.commit_identifier}/{snapshot.time_ms}"
+
+
+def _is_twin(one: IcebergSnapshot, snapshot: Snapshot) -> bool:
+    """Whether the Iceberg snapshot was made from the Paimon snapshot; other writers leave only their clock's time."""
+    source = one.summary.get(SOURCE_KEY)
+    return source == _identity(snapshot) if source is not None else one.timestamp_ms >= snapshot.time_ms
+
+
+def _total(old: Mapping[str, str], key: str, change: int) -> int:
+    return int(old.get(key, "0")) + change
+
+
+def _operation(snapshot: Snapshot, edition: Edition, *, keeps_rows: bool) -> str:
+    adds, removes = edition.added.files, edition.removed.files or edition.added_deletes.files
+    if snapshot.commit_kind is CommitKind.COMPACT and keeps_rows and (adds or removes):
+        return "replace"
+    if adds and removes:
+        return "overwrite"
+    return "delete" if removes else "append"

@@ -1,0 +1,310 @@
+"""The manifests of one Iceberg snapshot: those of the snapshot before, less what is gone, plus what is new.
+
+Only manifests that hold a removed file are rewritten: the files that stay become EXISTING with what they inherited,
+the removed ones DELETED. Small manifests are merged when there are enough of them. All others are reused as they are.
+"""
+
+import uuid as uuids
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from polynya.codec.avro import AvroSource, Decoded
+from polynya.codec.bitmap import Bitmap
+from polynya.codec.deletion_vector import encode_vector, widened
+from polynya.errors import InvalidInputError
+from polynya.iceberg import bounds, layout, manifest, manifest_list, position_delete, puffin
+from polynya.iceberg.manifest import DELETED, EXISTING, Header
+from polynya.iceberg.partition_values import PartitionColumn, column_name
+from polynya.storage.protocol import Storage
+from polynya.table.twin_files import entry_table
+
+ENTRIES_MAX = 20_000  # of a new manifest
+
+
+@dataclass(frozen=True)
+class MergeRules:
+    """When small manifests are merged."""
+
+    count_min: int
+    count_max: int
+    target_size_bytes: int
+
+    def candidates(self, metas: pa.Table) -> pa.Table:
+        """The manifests to merge, none when it is not worth while."""
+        small = metas.filter(pc.less(metas["manifest_length"], self.target_size_bytes * 2 // 3))
+        total = pc.sum(small["manifest_length"]).as_py() or 0
+        due = small.num_rows >= self.count_max or total >= self.target_size_bytes
+        return small if small.num_rows >= max(2, self.count_min) and due else small.slice(0, 0)
+
+
+@dataclass(frozen=True)
+class TwinFolder:
+    """Where Iceberg metadata is, and how its files are written."""
+
+    storage: Storage
+    url: str
+    version: int
+    codec: str
+    legacy_names: bool
+    merge: MergeRules
+
+    def read(self, location: str, size_bytes: int | None = None) -> AvroSource:
+        """A file of the folder, by its location."""
+        return AvroSource(location, self.storage.read(self.name_of(location)), size_bytes=size_bytes)
+
+    def name_of(self, location: str) -> str:
+        """The name in the folder of a location; InvalidInputError for one that is elsewhere."""
+        prefix = f"{self.url}/"
+        if not location.startswith(prefix) or "/" in location[len(prefix) :]:
+            raise InvalidInputError(f"'{location}': expected a file in {self.url}")
+        return location[len(prefix) :]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one snapshot changes: data files by their entries, hidden rows by data file.
+
+    `marked` has a row for each data file whose hidden rows are new or have changed, with its location and partition,
+    and `positions` are those rows, in the same order. `unmarked` and `removed` are locations of data files.
+    """
+
+    added: pa.Table
+    removed: pa.Table
+    marked: pa.Table
+    positions: Sequence[Bitmap] = ()
+    unmarked: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many files, rows and bytes of one kind."""
+
+    files: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The manifests of a snapshot, and what they changed."""
+
+    metas: pa.Table
+    added: Counts
+    removed: Counts
+    added_deletes: Counts
+    removed_deletes: Counts
+    changed_partition_count: int
+
+
+class ManifestWriter:
+    """Makes the manifests of one snapshot."""
+
+    def __init__(
+        self,
+        folder: TwinFolder,
+        partition: Sequence[PartitionColumn],
+        header: Callable[[int], Header],
+        snapshot_id: int,
+    ) -> None:
+        self.folder, self.partition, self.header, self.snapshot_id = folder, tuple(partition), header, snapshot_id
+        self.uuid = str(uuids.uuid4())
+        self._number = 0
+
+    def edit(self, base: pa.Table, change: Change) -> Edition:
+        """The manifests after the change to those of the base."""
+        alive = pc.or_(
+            *(pc.fill_null(pc.not_equal(base[f"{kind}_files_count"], 0), True) for kind in ("added", "existing"))
+        )
+        base = base.filter(alive)
+        is_data = pc.equal(base["content"], manifest_list.DATA)
+        data, gone = self._without(base.filter(is_data), change.removed["file_path"], "file_path", change.removed)
+        stale = pa.chunked_array([*change.marked["file_path"].chunks, change.unmarked], pa.string())
+        deletes, gone_deletes = self._without(base.filter(pc.invert(is_data)), stale, "referenced_data_file", None)
+        new_deletes = self._delete_entries(change)
+        metas = pa.concat_tables(
+            [
+                self._write(change.added, manifest_list.DATA),
+                self._merged(data, manifest_list.DATA),
+                self._write(new_deletes, manifest_list.DELETES),
+                self._merged(deletes, manifest_list.DELETES),
+            ]
+        )
+        touched = pa.concat_tables(
+            [table.select(self._places) for table in (change.added, gone, new_deletes, gone_deletes)]
+        )
+        partitions = touched.group_by(self._places).aggregate([]).num_rows if self._places else bool(touched.num_rows)
+        added, removed, marks, unmarks = (_counts(one) for one in (change.added, gone, new_deletes, gone_deletes))
+        return Edition(metas, added, removed, marks, unmarks, int(partitions))
+
+    def write_list(self, metas: pa.Table, header: Mapping[str, str]) -> str:
+        """Write the manifest list and return its location."""
+        folder = self.folder
+        data = manifest_list.encode(metas, folder.version, header, folder.codec, legacy_names=folder.legacy_names)
+        name = layout.manifest_list_name(self.uuid, 1)
+        folder.storage.put(name, data)
+        return f"{folder.url}/{name}"
+
+    @property
+    def _places(self) -> list[str]:
+        return [column_name(one.field_id) for one in self.partition] or ["content"]
+
+    def _without(
+        self, metas: pa.Table, paths: pa.ChunkedArray, key: str, partitions: pa.Table | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """The manifests with those rewritten that hold one of the paths, and the entries that left."""
+        none = manifest.schema_of(self.partition).empty_table()
+        if not len(paths) or not metas.num_rows:
+            return metas, none
+        wanted = pc.unique(paths)
+        rows = range(metas.num_rows)
+        near = [row for row in rows if partitions is None or self._may_hold(metas, row, partitions)]
+        if not near:
+            return metas, none
+        found = self._read(metas.take(pa.array(near)), [key])
+        live = pc.not_equal(found.table["status"], DELETED)
+        hits = pc.and_(live, pc.fill_null(pc.is_in(found.table[key], value_set=wanted), False)).to_numpy()
+        starts = (0, *found.row_ends)
+        touched = [row for place, row in enumerate(near) if hits[starts[place] : starts[place + 1]].any()]
+        kept = metas.take(pa.array([row for row in rows if row not in set(touched)], pa.int64()))
+        if not touched:
+            return metas, none
+        entries = self._live(metas.take(pa.array(touched)))
+        leaves = pc.fill_null(pc.is_in(entries[key], value_set=wanted), False)
+        gone = self._with(entries.filter(leaves), status=DELETED, snapshot_id=self.snapshot_id)
+        survivors = self._with(entries.filter(pc.invert(leaves)), status=EXISTING)
+        content = metas["content"][0].as_py()
+        return pa.concat_tables([self._write(pa.concat_tables([survivors, gone]), content), kept]), gone
+
+    def _may_hold(self, metas: pa.Table, row: int, files: pa.Table) -> bool:
+        """Whether the partition summaries of a manifest leave room for one of the files."""
+        summaries = metas["partitions"][row].as_py()
+        if summaries is None or len(summaries) != len(self.partition):
+            return True
+        fits = pa.repeat(pa.scalar(True), files.num_rows)
+        for one, summary in zip(self.partition, summaries, strict=True):
+            values = files[column_name(one.field_id)]
+            stored = pa.array([summary["lower_bound"], summary["upper_bound"]], pa.binary())
+            low, high = bounds.decode(stored, one.type, name=metas["manifest_path"][row].as_py())
+            inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+            odd = pc.is_nan(values) if pa.types.is_floating(one.type) else pc.is_null(values)
+            fits = pc.and_(
+                fits, pc.or_(pc.fill_null(inside, False), pc.fill_null(pc.or_(odd, pc.is_null(values)), True))
+            )
+        return bool(pc.any(fits).as_py())
+
+    def _merged(self, metas: pa.Table, content: int) -> pa.Table:
+        """The manifests with the small ones of older snapshots merged, where that is due."""
+        old = metas.filter(pc.not_equal(metas["added_snapshot_id"], self.snapshot_id))
+        small = self.folder.merge.candidates(old)
+        if not small.num_rows:
+            return metas
+        rest = metas.filter(pc.invert(pc.is_in(metas["manifest_path"], value_set=pc.unique(small["manifest_path"]))))
+        together = self._write(self._with(self._live(small), status=EXISTING), content)
+        return pa.concat_tables([rest, together])
+
+    def _read(self, metas: pa.Table, columns: Sequence[str] | None) -> Decoded:
+        places = zip(metas["manifest_path"].to_pylist(), metas["manifest_length"].to_pylist(), strict=True)
+        sources = [self.folder.read(path, size) for path, size in places]
+        return manifest.decode(sources, self.partition if columns is None else (), columns)
+
+    def _live(self, metas: pa.Table) -> pa.Table:
+        entries = manifest.inherit(self._read(metas, None), metas)
+        return entries.filter(pc.not_equal(entries["status"], DELETED))
+
+    def _with(self, entries: pa.Table, **values: int) -> pa.Table:
+        for name, value in values.items():
+            index = entries.schema.get_field_index(name)
+            type = entries.schema.field(index).type
+            entries = entries.set_column(index, name, pa.repeat(pa.scalar(value, type), entries.num_rows))
+        return entries
+
+    def _write(self, entries: pa.Table, content: int) -> pa.Table:
+        """Write manifests of the entries and return their rows for the list."""
+        rows = [manifest_list.empty()]
+        for start in range(0, entries.num_rows, ENTRIES_MAX):
+            part = entries.slice(start, ENTRIES_MAX).combine_chunks()
+            header = self.header(content)
+            data = manifest.encode(part, self.partition, header, self.folder.version, self.folder.codec)
+            self._number += 1
+            name = layout.manifest_name(self.uuid, self._number)
+            self.folder.storage.put(name, data)
+            place = {
+                "manifest_path": f"{self.folder.url}/{name}",
+                "manifest_length": len(data),
+                "partition_spec_id": header.partition_spec_id,
+                "content": content,
+            }
+            rows.append(manifest.meta_of(part, self.partition, place, self.snapshot_id, self.snapshot_id))
+        return pa.concat_tables(rows)
+
+    def _delete_entries(self, change: Change) -> pa.Table:
+        """Write the hidden rows, and return the entries of the files that hold them."""
+        count = change.marked.num_rows
+        if not count:
+            return manifest.schema_of(self.partition).empty_table()
+        written = self._write_vectors(change) if self.folder.version > 2 else self._write_positions(change)
+        known: dict[str, object] = {
+            "status": pa.repeat(pa.scalar(manifest.ADDED, pa.int32()), count),
+            "content": pa.repeat(pa.scalar(manifest.POSITION_DELETES, pa.int32()), count),
+            "record_count": pa.array([len(one) for one in change.positions], pa.int64()),
+            "referenced_data_file": change.marked["file_path"],
+            **{name: change.marked[name] for name in change.marked.column_names if name.startswith("partition_")},
+            **written,
+        }
+        return entry_table(known, count, self.partition)
+
+    def _write_vectors(self, change: Change) -> dict[str, object]:
+        paths = change.marked["file_path"].to_pylist()
+        wide = [one if isinstance(one, BitMap64) else widened(one) for one in change.positions]
+        described = [puffin.deletion_vector_blob(path, len(one)) for path, one in zip(paths, wide, strict=True)]
+        data, blobs = puffin.encode([(blob, encode_vector(one)[0]) for blob, one in zip(described, wide, strict=True)])
+        name = layout.puffin_name(self.uuid)
+        self.folder.storage.put(name, data)
+        return {
+            "file_path": pa.repeat(pa.scalar(f"{self.folder.url}/{name}"), len(blobs)),
+            "file_format": pa.repeat(pa.scalar("PUFFIN"), len(blobs)),
+            "file_size_in_bytes": pa.repeat(pa.scalar(len(data), pa.int64()), len(blobs)),
+            "content_offset": pa.array([blob.offset for blob in blobs], pa.int64()),
+            "content_size_in_bytes": pa.array([blob.length for blob in blobs], pa.int64()),
+        }
+
+    def _write_positions(self, change: Change) -> dict[str, object]:
+        rows = []
+        for number, (path, positions) in enumerate(
+            zip(change.marked["file_path"].to_pylist(), change.positions, strict=True)
+        ):
+            data = position_delete.encode(path, positions)
+            name = layout.position_delete_name(self.uuid, number + 1)
+            self.folder.storage.put(name, data)
+            lower, upper = position_delete.bounds_of(path, positions)
+            rows.append((f"{self.folder.url}/{name}", len(data), lower, upper))
+        names, sizes, lowers, uppers = zip(*rows, strict=True)
+        return {
+            "file_path": pa.array(names, pa.string()),
+            "file_format": pa.repeat(pa.scalar("PARQUET"), len(rows)),
+            "file_size_in_bytes": pa.array(sizes, pa.int64()),
+            "column_sizes": manifest.no_counts(len(rows)),
+            "lower_bounds": pa.array(lowers, manifest.BOUNDS),
+            "upper_bounds": pa.array(uppers, manifest.BOUNDS),
+        }
+
+
+def with_row_ids(metas: pa.Table, next_row_id: int) -> tuple[pa.Table, int]:
+    """The manifests with first row ids for the data manifests that have none, and the next row id after them."""
+    ids = []
+    columns = ("content", "first_row_id", "added_rows_count", "existing_rows_count")
+    for content, first, added, existing in zip(*(metas[name].to_pylist() for name in columns), strict=True):
+        takes = content == manifest_list.DATA and first is None
+        ids.append(next_row_id if takes else first)
+        next_row_id += added + existing if takes else 0
+    index = metas.schema.get_field_index("first_row_id")
+    return metas.set_column(index, "first_row_id", pa.array(ids, pa.int64())), next_row_id
+
+
+def _counts(entries: pa.Table) -> Counts:
+    rows, size = (pc.sum(entries[name]).as_py() or 0 for name in ("record_count", "file_size_in_bytes"))
+    return Counts(entries.num_rows, rows, size)

@@ -1,0 +1,139 @@
+"""The metadata folder of the twin: finding the current metadata, putting the next, clearing away what is old.
+
+A version becomes current when its file exists and the hint names it. Readers that find versions by counting on from the
+hint see a higher version at once, so versions of a history that was rolled back go before a new one is put.
+"""
+
+import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polynya.errors import InvalidInputError, NotFoundError
+from polynya.iceberg import layout, manifest, manifest_list, metadata
+from polynya.iceberg.metadata import IcebergSnapshot, TableMetadata
+from polynya.table.twin_manifests import TwinFolder
+
+
+@dataclass(frozen=True)
+class Current:
+    """The metadata that readers see, and its version."""
+
+    version: int
+    metadata: TableMetadata
+
+
+def find_current(folder: TwinFolder) -> Current | None:
+    """The version that the hint names, or a later one that follows it; without a hint the highest there is."""
+    version = _hinted(folder)
+    if version is None or not _has(folder, version):
+        version = max(versions(folder), default=None)
+    if version is None:
+        return None
+    while _has(folder, version + 1):
+        version += 1
+    name = layout.metadata_name(version)
+    return Current(version, metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}"))
+
+
+def versions(folder: TwinFolder) -> list[int]:
+    """The versions whose files are in the folder, ascending."""
+    names = [blob.name for page in folder.storage.list("") for blob in page.blobs]
+    return sorted(version for version, name in layout.versions(names).items() if name == layout.metadata_name(version))
+
+
+def put_version(folder: TwinFolder, version: int, made: TableMetadata, *, replaces: bool) -> None:
+    """Make the metadata current; AlreadyExistsError when somebody else was first, unless it replaces its version."""
+    name = layout.metadata_name(version)
+    put = folder.storage.put if replaces else folder.storage.put_new
+    put(name, metadata.encode(made))
+    folder.storage.put(layout.VERSION_HINT, layout.encode_hint(version))
+
+
+def drop_above(folder: TwinFolder, version: int) -> None:
+    """Delete the versions above one."""
+    folder.storage.delete([layout.metadata_name(one) for one in versions(folder) if one > version])
+
+
+def drop_old_versions(folder: TwinFolder, version: int, keep: int) -> None:
+    """Delete the versions before one, but for the newest few."""
+    older = [one for one in versions(folder) if one < version]
+    folder.storage.delete([layout.metadata_name(one) for one in older[: len(older) - keep]])
+
+
+def drop_unreachable(folder: TwinFolder, gone: Sequence[IcebergSnapshot], kept: Sequence[IcebergSnapshot]) -> None:
+    """Delete lists and manifests that only snapshots that are gone refer to, and the delete files in them."""
+    lists = _in_folder(folder, (one.manifest_list for one in gone if one.manifest_list is not None))
+    if not lists:
+        return
+    near = _neighbours(gone, kept)
+    reached = _metas(folder, [one.manifest_list for one in near if one.manifest_list is not None])
+    left = _metas(folder, lists)
+    alone = left.filter(pc.invert(pc.is_in(left["manifest_path"], value_set=pc.unique(reached["manifest_path"]))))
+    stale = pc.unique(alone["manifest_path"]).to_pylist()
+    files = _delete_files(folder, alone) - _delete_files(folder, reached) if _has_deletes(alone) else set()
+    names = [folder.name_of(one) for one in _in_folder(folder, [*lists, *stale, *sorted(files)])]
+    folder.storage.delete(names)
+
+
+def _neighbours(gone: Sequence[IcebergSnapshot], kept: Sequence[IcebergSnapshot]) -> list[IcebergSnapshot]:
+    """The kept snapshots next to those that are gone: a manifest never comes back once a snapshot has left it out."""
+    ids = sorted(one.snapshot_id for one in kept)
+    wanted = set()
+    for one in gone:
+        place = bisect.bisect(ids, one.snapshot_id)
+        wanted.update(ids[max(0, place - 1) : place + 1])
+    return [one for one in kept if one.snapshot_id in wanted]
+
+
+def _hinted(folder: TwinFolder) -> int | None:
+    try:
+        return layout.decode_hint(folder.storage.read(layout.VERSION_HINT))
+    except NotFoundError:
+        return None
+
+
+def _has(folder: TwinFolder, version: int) -> bool:
+    try:
+        folder.storage.size(layout.metadata_name(version))
+    except NotFoundError:
+        return False
+    return True
+
+
+def _metas(folder: TwinFolder, lists: Iterable[str]) -> pa.Table:
+    """The rows of the lists that are there; one that another clean-up deleted names nothing any more."""
+    found = []
+    for location in lists:
+        try:
+            found.append(folder.read(location))
+        except NotFoundError:
+            continue
+    return manifest_list.decode(found) if found else manifest_list.empty()
+
+
+def _has_deletes(metas: pa.Table) -> bool:
+    return bool(pc.any(pc.equal(metas["content"], manifest_list.DELETES)).as_py())
+
+
+def _delete_files(folder: TwinFolder, metas: pa.Table) -> set[str]:
+    """The files that the live entries of delete manifests name."""
+    deletes = metas.filter(pc.equal(metas["content"], manifest_list.DELETES))
+    locations = _in_folder(folder, pc.unique(deletes["manifest_path"]).to_pylist())
+    if not locations:
+        return set()
+    entries = manifest.decode([folder.read(one) for one in locations], (), ["file_path"]).table
+    return set(pc.unique(entries.filter(pc.not_equal(entries["status"], manifest.DELETED))["file_path"]).to_pylist())
+
+
+def _in_folder(folder: TwinFolder, locations: Iterable[str]) -> list[str]:
+    inside = []
+    for one in locations:
+        try:
+            folder.name_of(one)
+        except InvalidInputError:
+            continue  # another writer's file, which is not ours to delete
+        inside.append(one)
+    return inside
