@@ -16,6 +16,7 @@ from interop.arrow_rows import arrow_rows
 from interop.java_paimon import JavaPaimon, JavaTable
 from interop.twins import Case, rows_of
 from polynya.paimon import type_text
+from rows import sorted_rows
 
 Row = list[Any]
 Step = Callable[["History"], str | None]
@@ -73,9 +74,7 @@ SUM_OPTIONS = {
     "fields.e.aggregate-function": "last_non_null_value",
 }
 KINDS: Mapping[str, Kind] = {
-    "append": Kind(
-        {"k": "INT"} | VALUES, choices={"file.format": FORMATS[:3]}, has_twin=True, may_delete=True
-    ),
+    "append": Kind({"k": "INT"} | VALUES, choices={"file.format": FORMATS[:3]}, has_twin=True, may_delete=True),
     "append-partitioned": Kind(
         {"k": "INT", "p": "STRING"} | NO_TIMES,
         partition_by=["p"],
@@ -84,7 +83,11 @@ KINDS: Mapping[str, Kind] = {
         may_delete=True,
     ),
     "append-bucketed": Kind(
-        {"k": "INT"} | VALUES, options={"bucket": "3", "bucket-key": "k"}, has_twin=True, may_delete=True, may_rename=False
+        {"k": "INT"} | VALUES,
+        options={"bucket": "3", "bucket-key": "k"},
+        has_twin=True,
+        may_delete=True,
+        may_rename=False,
     ),
     "append-vectors": Kind(
         {"k": "INT"} | VALUES,
@@ -179,7 +182,14 @@ class History:
     def steps(self) -> list[Step]:
         """What can happen next, the likelier the more often."""
         steps = [our_write, java_write] * 4 + [our_compaction, java_compaction] * 2
-        steps += [our_overwrite, java_overwrite, our_manifest_compaction, java_manifest_compaction, java_expiry, java_tag]
+        steps += [
+            our_overwrite,
+            java_overwrite,
+            our_manifest_compaction,
+            java_manifest_compaction,
+            java_expiry,
+            java_tag,
+        ]
         steps += [java_new_column] if len(self.columns) < len(self.kind.columns) + 2 else []
         steps += [java_rename] if self.kind.may_rename else []
         steps += [our_delete, our_update] if self.kind.may_delete else []
@@ -327,7 +337,7 @@ def our_update(history: History) -> str:
     at = list(history.columns).index(name)
     history.ours.update({name: 99}, f"k = {key}")
     changed = [row if row[0] != key else [*row[:at], 99, *row[at + 1 :]] for row in before]
-    assert rows_of(history.ours) == twins.sorted_rows(changed)
+    assert rows_of(history.ours) == sorted_rows(changed)
     history.replace(changed)
     return f"{name} = 99 where k = {key}"
 

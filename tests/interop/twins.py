@@ -17,10 +17,12 @@ from polynya.model import types as t
 from polynya.model.schema import VALUE_KIND, assign_ids
 from polynya.paimon import type_text
 from polynya.table.entries import read_entries, read_live, read_metas
-from rows import render_rows, sorted_rows
+from rows import render_rows
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NANOSECONDS = re.compile(r"int64 (field_id=\d+ \w+) \(Timestamp\(isAdjustedToUTC=\w+, timeUnit=nanoseconds[^)]*\)\);")
+ONE_BUCKET = {"bucket": "1", "write-only": "true"}
+PAIR = {"k": "INT", "v": "STRING"}
 KIND = VALUE_KIND.name
 NAMES_OF_ONE_WRITE = ("file_name", "file_size", "creation_time")
 SNAPSHOT_OF_ONE_WRITE = re.compile("ManifestList|indexManifest|uuid|commitUser|timeMillis|logOffsets")
@@ -103,7 +105,7 @@ def rows_of(table: polynya.Table) -> list[list[Any]]:
 
 
 def entries_of(table: polynya.Table) -> list[dict[str, Any]]:
-    """The live files of a view, all that does not depend on who wrote them when, in the order of places and sequence."""
+    """The live files of a view: all that does not depend on who wrote them when, ordered by place and sequence."""
     live = read_live(table.root, table.snapshot)
     order = [(name, "ascending") for name in ("partition", "bucket", "level", "min_sequence_number", "row_count")]
     files = live.sort_by(order).drop_columns(NAMES_OF_ONE_WRITE).to_pylist()
@@ -123,13 +125,19 @@ def delta_of(table: polynya.Table) -> pa.Table:
 def schema_facts(table: Path, id: int = 0) -> list[tuple[str, Any]]:
     """The keys of a schema file in order, with their values; not its time, nor the order of its options."""
     found = json.loads((table / "schema" / f"schema-{id}").read_text())
-    return [(key, None if key == "timeMillis" else sorted(value.items()) if key == "options" else value) for key, value in found.items()]
+    return [
+        (key, None if key == "timeMillis" else sorted(value.items()) if key == "options" else value)
+        for key, value in found.items()
+    ]
 
 
 def parquet_columns(table: Path) -> set[str]:
     """The stored columns of the Parquet files, nanoseconds as Java stores them."""
     schemas = (str(pq.ParquetFile(file).schema) for file in table.glob("**/bucket-*/*.parquet"))
-    return {NANOSECONDS.sub(r"int96 \1;", schema.split("{", 1)[1].replace("key_value (Map)", "key_value")) for schema in schemas}
+    return {
+        NANOSECONDS.sub(r"int96 \1;", schema.split("{", 1)[1].replace("key_value (Map)", "key_value"))
+        for schema in schemas
+    }
 
 
 def data_paths(table: Path) -> set[str]:

@@ -1,0 +1,101 @@
+"""Tables that polynya began, as other clients go on with them."""
+
+import pyarrow as pa
+import pytest
+
+import polynya
+from interop import twins
+from interop.arrow_rows import arrow_rows
+from interop.java_paimon import JavaTable
+from interop.table_cases import CASES, GOING_ON, PLAIN
+from interop.twins import Case, rows_of
+from polynya.model import types as t
+from polynya.paimon import type_text
+from rows import render_rows
+
+SYSTEM_TABLES = ("files", "manifests", "partitions", "buckets", "snapshots", "schemas", "options", "ro")
+
+
+@pytest.fixture(params=GOING_ON)
+def case(request) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture
+def ours(case, tmp_path) -> polynya.Table:
+    table = twins.create_ours(tmp_path, case)
+    twins.write_ours(table, case)
+    return table.refresh()
+
+
+@pytest.fixture
+def theirs(java, ours, tmp_path) -> JavaTable:
+    return java.table(tmp_path / "ours.db" / "t")
+
+
+def agree(ours: polynya.Table, theirs: JavaTable) -> None:
+    assert theirs.rows() == rows_of(ours.refresh())
+
+
+def rows_with_kinds(case: Case) -> list:
+    return [row if case.kinds else ["+I", *row] for row in case.commits[0]]
+
+
+def test_java_writes_and_compacts_and_polynya_writes_again(case, ours, theirs):
+    theirs.write(rows_with_kinds(case), kind=None)
+    agree(ours, theirs)
+    theirs.ask("compact", full=True)
+    agree(ours, theirs)
+    twins.write_ours(ours, case)
+    agree(ours, theirs)
+    ours.compact(full=True)
+    agree(ours, theirs)
+    theirs.write(rows_with_kinds(case), kind=None)
+    agree(ours, theirs)
+    assert ours.refresh().check(deep=True).is_sound
+
+
+def test_polynya_follows_java_s_new_schemas(case, ours, theirs):
+    theirs.ask("alter", changes=[["add", "added", "BIGINT"]])
+    agree(ours, theirs)
+    theirs.write([[*row, 7] for row in rows_with_kinds(case)], kind=None)
+    agree(ours, theirs)
+    twins.write_kinds(ours, [[*row, 8] for row in rows_with_kinds(case)]) if case.primary_key else ours.write(
+        arrow_rows(case.commits[0], case.fields)
+    )
+    agree(ours, theirs)
+    theirs.ask("alter", changes=[["rename", "added", "renamed"], ["type", "renamed", "STRING"]])
+    agree(ours, theirs)
+    ours.compact(full=True)
+    agree(ours, theirs)
+    theirs.ask("alter", changes=[["drop", "renamed"]])
+    agree(ours, theirs)
+
+
+def test_tags_stay_when_java_expires_what_polynya_wrote(case, ours, theirs):
+    before = rows_of(ours)
+    theirs.ask("tag", name="first")
+    theirs.write(rows_with_kinds(case), kind=None)
+    ours.compact(full=True)
+    twins.write_ours(ours, case)
+    theirs.ask("expire", retain_max=1, retain_min=1)
+    agree(ours, theirs)
+    assert theirs.at_tag("first") == rows_of(ours.at(tag="first")) == before
+    theirs.ask("rollback", tag="first")
+    agree(ours, theirs)
+
+
+@pytest.mark.parametrize("name", SYSTEM_TABLES)
+def test_system_tables_are_java_s(ours, theirs, name):
+    found = theirs.read(name)
+    fields = [t.Field(-1, column, type_text.parse_sql(type)) for column, type in found["columns"]]
+    assert render_rows(ours.system(name), fields) == theirs.rows(name)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_pypaimon_reads_the_rows(pypaimon, tmp_path, name):
+    case = CASES[name]
+    table = twins.create_ours(tmp_path, case)
+    twins.write_ours(table, case)
+    found = pypaimon.read(tmp_path / "ours.db" / "t")
+    assert render_rows(pa.table(found), table.schema.fields) == rows_of(table.refresh())
