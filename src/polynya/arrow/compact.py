@@ -81,9 +81,9 @@ def _run_keys(compactor: Compactor, task: CompactionTask) -> Edit:
     schema = compactor.schema
     steps = steps_of(task, StepRules(schema, compactor.file_schemas.__getitem__, compactor.now_ms))
     spec = key_file_spec(compactor.storage, schema, level=task.output_level, source=COMPACT_SOURCE)
-    writer = SortedFileWriter(spec, _place(task), _new_uuid)
+    writer = SortedFileWriter(spec, place_of(task), _new_uuid)
     with ExitStack() as unless_written:
-        unless_written.callback(_give_up, compactor.storage, writer)
+        unless_written.callback(give_up, compactor.storage, writer)
         for files in steps.rewrites:
             writer.write(_merged(compactor, task, files))
             writer.roll()
@@ -91,7 +91,7 @@ def _run_keys(compactor: Compactor, task: CompactionTask) -> Edit:
     rewritten = pa.concat_tables([task.files.slice(0, 0), *(one.drop_columns("section") for one in steps.rewrites)])
     gone = pa.concat_tables([rewritten, steps.upgraded])
     raised = _at_level(_entries(steps.upgraded), task.output_level)
-    return _edit(gone, pa.concat_tables([raised, entries_table(writer.entries)]))
+    return edit_of(gone, pa.concat_tables([raised, entries_table(writer.entries)]))
 
 
 def _merged(compactor: Compactor, task: CompactionTask, files: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -152,18 +152,18 @@ def _run_append(compactor: Compactor, task: CompactionTask) -> Edit:
     schema = compactor.schema
     spec = file_spec(compactor.storage, schema, source=COMPACT_SOURCE)
     first = task.files["min_sequence_number"][0].as_py()
-    writer = AppendWriter(spec, _place(task), _new_uuid, first)
+    writer = AppendWriter(spec, place_of(task), _new_uuid, first)
     with ExitStack() as unless_written:
-        unless_written.callback(_give_up, compactor.storage, writer)
+        unless_written.callback(give_up, compactor.storage, writer)
         for batch in file_rows.read_run(compactor, task.files, schema.fields, AlwaysTrue()):
             writer.write(batch)
         writer.roll()
-        index = _index_without(compactor, task)
+        index = index_without(compactor, task)
         unless_written.pop_all()
-    return _edit(task.files, entries_table(writer.entries), index)
+    return edit_of(task.files, entries_table(writer.entries), index)
 
 
-def _index_without(compactor: Compactor, task: CompactionTask) -> pa.Table:
+def index_without(compactor: Compactor, task: CompactionTask) -> pa.Table:
     """The index change: the vectors of the task's files go, those that stand beside them stay."""
     if task.index.num_rows == 0:
         return index_manifest.empty()
@@ -176,7 +176,8 @@ def _index_without(compactor: Compactor, task: CompactionTask) -> pa.Table:
     return pa.concat_tables([with_kind(task.index, DELETE), added])
 
 
-def _edit(gone: pa.Table, added: pa.Table, index: pa.Table | None = None) -> Edit:
+def edit_of(gone: pa.Table, added: pa.Table, index: pa.Table | None = None) -> Edit:
+    """The edit that takes the files of a task away and adds new entries."""
     files = pa.concat_tables([with_kind(_entries(gone), DELETE), added])
     return Edit(files, index=index if index is not None else index_manifest.empty())
 
@@ -191,11 +192,13 @@ def _at_level(entries: pa.Table, level: int) -> pa.Table:
     return entries.set_column(index, "level", pa.array(np.full(entries.num_rows, level, np.int32)))
 
 
-def _place(task: CompactionTask) -> Place:
+def place_of(task: CompactionTask) -> Place:
+    """Where the files of a task go."""
     return Place(task.partition, task.bucket, task.total_buckets)
 
 
-def _give_up(storage: Storage, writer: SortedFileWriter | AppendWriter) -> None:
+def give_up(storage: Storage, writer: SortedFileWriter | AppendWriter) -> None:
+    """Delete what the writer has begun."""
     writer.abort()
     try:
         storage.delete(writer.names)

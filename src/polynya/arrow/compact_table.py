@@ -50,8 +50,8 @@ class CompactRequest:
     within: Within = field(default_factory=Within)
 
 
-def plan_table(target: Target, request: CompactRequest) -> tuple[CompactionState, list[CompactionTask]]:
-    """The files of the latest snapshot, and the compactions of them that are due."""
+def state_of(target: Target, within: Within) -> CompactionState:
+    """The files of the latest snapshot that may be compacted."""
     schemas: dict[int, Schema] = {target.schema.id: target.schema}
 
     def schema_of(id: int) -> Schema:
@@ -59,8 +59,12 @@ def plan_table(target: Target, request: CompactRequest) -> tuple[CompactionState
             schemas[id] = history.read_schema(target.root, id)
         return schemas[id]
 
-    snapshot = history.find_latest(target.root)
-    state = read_state(target.root, snapshot, target.schema, schema_of, request.within)
+    return read_state(target.root, history.find_latest(target.root), target.schema, schema_of, within)
+
+
+def plan_table(target: Target, request: CompactRequest) -> tuple[CompactionState, list[CompactionTask]]:
+    """The files of the latest snapshot, and the compactions of them that are due."""
+    state = state_of(target, request.within)
     return state, plan(state, full=request.full, now_ms=local_wall_clock_ms())
 
 
@@ -79,7 +83,7 @@ def compact(target: Target, request: CompactRequest) -> Commit:
     for _ in range(ROUNDS_MAX):
         state, tasks = plan_table(target, request)
         made, failed = carry_out(target, compactor_of(target, state), tasks)
-        total = _sum(total, made)
+        total = sum_of(total, made)
         if not failed:
             return total
         buckets = frozenset((task.partition, task.bucket) for task in failed)
@@ -124,7 +128,7 @@ def carry_out(
             batch.append((task, edit))
             if sum(one.size_bytes for one, _ in batch) >= BATCH_BYTES or task is tasks[-1]:
                 made, unfit = commit_edits(target, batch)
-                total, batch = _sum(total, made), []
+                total, batch = sum_of(total, made), []
                 failed += unfit
     return total, failed
 
@@ -144,7 +148,7 @@ def commit_edits(target: Target, batch: Sequence[tuple[CompactionTask, Edit]]) -
     except ConflictError:
         if len(batch) > 1:
             answers = [commit_edits(target, [one]) for one in batch]
-            return _sum(*(made for made, _ in answers)), [task for _, failed in answers for task in failed]
+            return sum_of(*(made for made, _ in answers)), [task for _, failed in answers for task in failed]
         discard(target.root.storage, target.schema, together)
         return Commit(), [task for task, _ in batch]
     except PolynyaError:
@@ -160,7 +164,8 @@ def _busy_buckets(target: Target, written: pa.Table) -> frozenset[tuple[bytes, i
     return busy_buckets(select(live, Within(buckets=touched), target.schema), rules)
 
 
-def _sum(*commits_made: Commit) -> Commit:
+def sum_of(*commits_made: Commit) -> Commit:
+    """One answer for several commits: the last snapshot, the sum of the counts."""
     made = [one for one in commits_made if one.snapshot_id is not None]
     if not made:
         return Commit()

@@ -163,6 +163,11 @@ def plan(state: CompactionState, *, full: bool, now_ms: int) -> list[CompactionT
     return sorted(tasks, key=lambda task: -task.size_bytes)
 
 
+def bucket_tasks(state: CompactionState) -> list[CompactionTask]:
+    """One task for each bucket, with all its files."""
+    return [_task(files, state) for files in _by_bucket(state.files)]
+
+
 def _append_tasks(state: CompactionState, full: bool) -> Iterator[CompactionTask]:
     rules = AppendRules.of(state.schema)
     choose = pick_unaware if bucket_mode(state.schema) is BucketMode.UNAWARE else pick_bucket
