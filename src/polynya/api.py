@@ -16,11 +16,13 @@ from polynya.arrow.cluster import cluster, clustering_of
 from polynya.arrow.compact_table import CompactRequest
 from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
+from polynya.arrow.rescale import rescale
+from polynya.arrow.row_changes import require_changeable
 from polynya.errors import InvalidInputError, NotFoundError
 from polynya.model import bind
 from polynya.model.literals import Value
 from polynya.model.options import require_readable, require_writable
-from polynya.model.partition import SpecValue
+from polynya.model.partition import SpecValue, parse_spec
 from polynya.model.predicate import TRUE, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
 from polynya.paimon import layout, manifest_list
@@ -35,6 +37,7 @@ from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
 from polynya.table.iceberg_mirror import Published
 from polynya.table.pack import PackReport, plan_repack
+from polynya.table.paths import partition_names
 from polynya.table.plan import Plan
 from polynya.table.row_ids import has_row_ids
 from polynya.table.system_files import SystemSource
@@ -277,6 +280,18 @@ class Table:
             _, tasks = compact_table.plan_table(target, request)
             return CompactionReport(table.schema, tuple(tasks))
         return compact_table.compact(target, request)
+
+    def rescale(self, bucket_count: int, partition: Mapping[str, SpecValue] | None = None) -> Commit:
+        """Change the number of buckets and rewrite the partitions that have another, or those that match `partition`.
+
+        A partition that is left as it is can be read, but not written to, until it is rescaled too.
+        """
+        table = self.refresh()
+        require_writable(table.schema)
+        require_changeable(table.schema)
+        names = partition_names(table.schema)
+        spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
+        return rescale(Target(table.root, table.schema), bucket_count, spec)
 
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""

@@ -2,7 +2,7 @@
 
 Every check is pure: it takes the live entries of the changed partitions and the change, and raises ConflictError.
 
-1. Partitions keep their bucket count, unless they are overwritten.
+1. The files of a partition are of one bucket count; only an overwrite of all of them changes it.
 2. A file is added once, and a file that is deleted is there.
 3. On levels above 0 the key ranges of one bucket and level do not overlap.
 4. A deletion vector belongs to a live file; so a file that got one since cannot be replaced by its old rows.
@@ -27,11 +27,10 @@ def check(base: pa.Table, edit: Edit, index: pa.Table, kind: CommitKind, key_typ
 
     `index` are the index files of these partitions after the edit.
     """
-    if kind != CommitKind.OVERWRITE:
-        check_bucket_counts(base, edit.added)
+    after = live_after(base, edit)
+    check_bucket_counts(base if kind != CommitKind.OVERWRITE else after, edit.added)
     check_added(base, edit)
     check_deleted(base, edit.deleted)
-    after = live_after(base, edit)
     if key_types:
         check_key_ranges(after, edit.added, key_types)
     check_vectors(after, index)
