@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from golden_data import golden_expected, golden_names, golden_table
 from polynya.codec import json_text
-from polynya.errors import CorruptFileError
+from polynya.errors import CorruptFileError, InvalidInputError
 from polynya.paimon import consumer, hint, schema_file, snapshot, statistics, tag
 from polynya.paimon.snapshot import CommitKind, Snapshot
 
@@ -245,3 +245,46 @@ def example_snapshot() -> Snapshot:
         delta_record_count=1,
         properties={"a": "b"},
     )
+
+
+def with_member(text: str) -> bytes:
+    """A golden tag with one more member."""
+    data = next(golden_files("tag/tag-*")).read_bytes()
+    return data.rstrip().removesuffix(b"}") + f', "more" : {text}}}'.encode()
+
+
+@pytest.mark.parametrize("number", ["1E+99999999999999999999", "1E-99999999999999999999"])
+def test_a_number_beyond_all_decimals_is_corrupt(number):
+    with pytest.raises(CorruptFileError, match=re.escape("'tag-1', whole file: expected JSON")):
+        tag.decode(with_member(number), name="tag-1")
+
+
+@pytest.mark.parametrize("depth", [300, 400, 900, 100_000])
+def test_what_decodes_at_any_depth_encodes_again(depth):
+    data = with_member("[" * depth + "]" * depth)
+    try:
+        found = tag.decode(data, name="tag-1")
+    except CorruptFileError as error:
+        assert depth > 300
+        assert "reasonable depth" in str(error)
+        return
+    assert tag.decode(tag.encode(found), name="tag-1") == found
+
+
+TWINS = [{"id": 1, "name": "x", "type": "INT"}, {"id": 2, "name": "x", "type": "INT"}]
+NUMBERLESS = [{"id": -1, "name": "x", "type": "INT"}]
+
+
+@pytest.mark.parametrize(
+    "type", [{"type": "ROW", "fields": TWINS}, {"type": "ROW", "fields": NUMBERLESS}, "ROW<x INT>"]
+)
+def test_members_of_a_row_have_names_and_ids_of_their_own(type):
+    column = {"id": 0, "name": "a", "type": {"type": "ARRAY", "element": type}}
+    members = {"id": 0, "fields": [column], "highestFieldId": 2, "partitionKeys": [], "primaryKeys": [], "options": {}}
+    with pytest.raises(CorruptFileError, match="'schema-0', fields: expected every name once and every id once"):
+        schema_file.decode(json_text.encode(members), name="schema-0")
+
+
+def test_half_a_character_is_not_written():
+    with pytest.raises(InvalidInputError, match="half of a character"):
+        json_text.encode({"comment": "\ud800"})

@@ -10,15 +10,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import NoReturn, TypeAlias
 
-from polynya.errors import CorruptFileError
+from polynya.errors import CorruptFileError, InvalidInputError
 
 Json: TypeAlias = "bool | int | str | Decimal | Sequence[Json] | Mapping[str, Json] | None"
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
+DEPTH_MAX = 320  # a hundred ROWs inside each other, three levels each; far more could be read and not be written
 
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", 8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
 _ESCAPES = {code: f"\\u{code:04X}" for code in range(32)} | _ESCAPES
@@ -109,16 +110,29 @@ def decode(data: bytes, *, name: str) -> JsonObject:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")  # finds halves of surrogate pairs
     except RecursionError:
         raise corrupt(name, "whole file", "JSON of reasonable depth", data[:20]) from None
+    except InvalidOperation:
+        raise CorruptFileError(
+            f"file '{name}', whole file: expected JSON, found an exponent beyond all numbers"
+        ) from None
     except ValueError as error:
         raise CorruptFileError(f"file '{name}', whole file: expected JSON in UTF-8, found {error}") from None
+    if not _is_shallow(value):
+        raise corrupt(name, "whole file", "JSON of reasonable depth", data[:20])
     if not isinstance(value, dict):
         raise corrupt(name, "whole file", "a JSON object", value)
     return JsonObject(value, name)
 
 
 def encode(members: Mapping[str, Json]) -> bytes:
-    """The object as a file; members that are None are left out."""
-    return render(members).encode("utf-8")
+    """The object as a file; members that are None are left out. InvalidInputError for text that is not Unicode."""
+    text = render(members)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        found = text[max(error.start - 20, 0) : error.end]
+        raise InvalidInputError(
+            f"text for a JSON file: expected Unicode, found half of a character: {found!r}"
+        ) from None
 
 
 def render(value: Json, indent: str = "") -> str:
@@ -155,6 +169,17 @@ def render_flat(value: Json) -> str:
 def quote(text: str) -> str:
     """The string between quotation marks, control characters escaped."""
     return f'"{text.translate(_ESCAPES)}"'
+
+
+def _is_shallow(value: Json) -> bool:
+    """Whether at most `DEPTH_MAX` arrays and objects stand inside each other."""
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        if not inner:
+            return True
+        level = [part for parts in inner for part in parts]
+    return False
 
 
 def _no_constant(text: str) -> NoReturn:

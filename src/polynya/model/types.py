@@ -196,15 +196,31 @@ def is_nested(type: DataType) -> bool:
     return isinstance(type, (Array, Vector, Multiset, Map, Row, Variant))
 
 
+def types_within(type: DataType) -> Iterator[DataType]:
+    """The type and every type inside it."""
+    yield type
+    for part in _parts(type):
+        yield from types_within(part)
+
+
 def fields_within(type: DataType) -> Iterator[Field]:
     """Every ROW member inside the type, in the order in which they are written, members before what they hold."""
+    if isinstance(type, Row):
+        for field in type.fields:
+            yield field
+            yield from fields_within(field.type)
+    else:
+        for part in _parts(type):
+            yield from fields_within(part)
+
+
+def _parts(type: DataType) -> tuple[DataType, ...]:
     match type:
         case Row(fields=fields):
-            for field in fields:
-                yield field
-                yield from fields_within(field.type)
+            return tuple(field.type for field in fields)
         case Array(element=inner) | Multiset(element=inner) | Vector(element=inner):
-            yield from fields_within(inner)
+            return (inner,)
         case Map(key=key, value=value):
-            yield from fields_within(key)
-            yield from fields_within(value)
+            return key, value
+        case _:
+            return ()

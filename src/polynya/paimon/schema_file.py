@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from polynya.codec import json_text
 from polynya.codec.json_text import INT_MAX, JsonObject
 from polynya.model.schema import Schema, all_fields
+from polynya.model.types import Row, types_within
 from polynya.paimon.type_text import parse_field, render_field
 
 
@@ -70,7 +71,10 @@ def _with_old_defaults(options: dict[str, str], version: int) -> dict[str, str]:
 def _check(schema: Schema, found: JsonObject) -> None:
     if schema.id < 0:
         found.refuse("id", "a schema id of 0 or more")
-    if _has_duplicates(schema.names) or _has_duplicates(field.id for field in all_fields(schema.fields)):
+    ids = [field.id for field in all_fields(schema.fields)]
+    rows = [type for field in schema.fields for type in types_within(field.type) if isinstance(type, Row)]
+    groups = [schema.names, *([member.name for member in row.fields] for row in rows)]
+    if any(map(_has_duplicates, groups)) or _has_duplicates(ids) or min(ids, default=0) < 0:
         found.refuse("fields", "every name once and every id once")
     for key, names in (("primaryKeys", schema.primary_key), ("partitionKeys", schema.partition_by)):
         if _has_duplicates(names) or not set(names) <= set(schema.names):
