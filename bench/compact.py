@@ -110,7 +110,7 @@ def bench_delete(warehouse: polynya.Warehouse) -> None:
 def report(what: str, rows: int, took: Took, other: str, floor: Took) -> None:
     rate = rows / took.seconds / 1e6
     print(
-        f"{what:26} {rate:5.2f} M rows/s, {took.cpu_seconds:5.2f} s of CPU; {other}: {floor.cpu_seconds:5.2f} s of CPU; "
+        f"{what:26} {rate:5.2f} M rows/s, {took.cpu_seconds:5.2f} s of CPU; {other}: {floor.cpu_seconds:5.2f} s; "
         f"speed {floor.seconds / took.seconds:4.2f}x by the clock, {floor.cpu_seconds / took.cpu_seconds:4.2f}x by CPU"
     )
 

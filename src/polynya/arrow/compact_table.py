@@ -21,6 +21,7 @@ from polynya.model.options_keys import WRITE_ONLY
 from polynya.model.schema import Schema
 from polynya.table import commit as commits
 from polynya.table import entries, history
+from polynya.table.bucket_state import BucketState
 from polynya.table.commit import Commit, Target
 from polynya.table.compaction import (
     PICK_COLUMNS,
@@ -94,19 +95,22 @@ def compact(target: Target, request: CompactRequest) -> Commit:
     )
 
 
-def compact_after_write(target: Target, written: pa.Table) -> None:
+def compact_after_write(target: Target, written: pa.Table, before: BucketState) -> None:
     """Compact the buckets of a primary-key table that were just written to, if it is time.
 
     The write is published already: whatever goes wrong here is logged, and left to the next compaction. Of several
-    threads that write to one table, one compacts.
+    threads that write to one table, one compacts. Buckets that had few runs before the write cost nothing.
     """
     if not target.schema.primary_key or WRITE_ONLY.of(target.schema.options) or written.num_rows == 0:
         return
+    rules = PickRules.of(target.schema.options, local_wall_clock_ms())
+    touched = _crowded(written, before, rules)
     lock = _RUNNING[target.root.storage.location, target.root.branch]
-    if not lock.acquire(blocking=False):
+    if not touched or not lock.acquire(blocking=False):
         return
     try:
-        busy = _busy_buckets(target, written)
+        live = entries.read_live(target.root, history.find_latest(target.root), PICK_COLUMNS)
+        busy = busy_buckets(select(live, Within(buckets=touched), target.schema), rules)
         if busy:
             compact(target, CompactRequest(within=Within(buckets=busy)))
     except PolynyaError as error:
@@ -156,12 +160,12 @@ def commit_edits(target: Target, batch: Sequence[tuple[CompactionTask, Edit]]) -
         raise
 
 
-def _busy_buckets(target: Target, written: pa.Table) -> frozenset[tuple[bytes, int]]:
-    places = written.group_by(["partition", "bucket"]).aggregate([])
-    touched = frozenset(zip(places["partition"].to_pylist(), places["bucket"].to_pylist(), strict=True))
-    live = entries.read_live(target.root, history.find_latest(target.root), PICK_COLUMNS)
-    rules = PickRules.of(target.schema.options, local_wall_clock_ms())
-    return busy_buckets(select(live, Within(buckets=touched), target.schema), rules)
+def _crowded(written: pa.Table, before: BucketState, rules: PickRules) -> frozenset[tuple[bytes, int]]:
+    """The buckets written to that may have enough runs now."""
+    places = written.group_by(["partition", "bucket"]).aggregate([("file_name", "count")])
+    keys = zip(places["partition"].to_pylist(), places["bucket"].to_pylist(), strict=True)
+    new = zip(keys, places["file_name_count"].to_pylist(), strict=True)
+    return frozenset(key for key, count in new if before.run_counts.get(key, 0) + count >= rules.run_count_min)
 
 
 def sum_of(*commits_made: Commit) -> Commit:

@@ -68,7 +68,7 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
     except PolynyaError:
         writer.abort()
         raise
-    compact_after_write(target, files)
+    compact_after_write(target, files, buckets)
     return made
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from polynya.errors import InvalidInputError
 from polynya.model.bucket_mode import BucketMode, bucket_mode
@@ -21,6 +22,7 @@ class BucketState:
 
     bucket_count: int
     next_sequences: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    run_counts: dict[tuple[bytes, int], int] = field(default_factory=dict)  # sorted runs of a bucket, at most
 
     def next_sequence(self, partition: bytes, bucket: int) -> int:
         """The number that the next row of the bucket gets."""
@@ -37,10 +39,14 @@ def read_bucket_state(root: TableRoot, snapshot: Snapshot | None, schema: Schema
         return BucketState(count)
     live = entries.read_live(root, snapshot, COLUMNS)
     _require_count(live, count)
-    largest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
-    keys = zip(largest["partition"].to_pylist(), largest["bucket"].to_pylist(), strict=True)
-    numbers = (number + 1 for number in largest["max_sequence_number_max"].to_pylist())
-    return BucketState(count, dict(zip(keys, numbers, strict=True)))
+    live = live.append_column("is_level_0", pc.equal(live["level"], 0).cast(pa.int64()))
+    found = live.group_by(["partition", "bucket"]).aggregate(
+        [("max_sequence_number", "max"), ("is_level_0", "sum"), ("level", "count_distinct")]
+    )
+    keys = list(zip(found["partition"].to_pylist(), found["bucket"].to_pylist(), strict=True))
+    numbers = pc.add(found["max_sequence_number_max"], 1).to_pylist()
+    runs = pc.add(found["is_level_0_sum"], found["level_count_distinct"]).to_pylist()
+    return BucketState(count, dict(zip(keys, numbers, strict=True)), dict(zip(keys, runs, strict=True)))
 
 
 def _require_count(live: pa.Table, count: int) -> None:
