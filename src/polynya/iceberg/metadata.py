@@ -30,7 +30,7 @@ class IcebergSchema:
     schema_id: int
     json: tuple[Json, ...]
     identifier_field_ids: tuple[int, ...] = ()
-    name: str = "schema"
+    name: str = field(default="schema", compare=False)  # the file that it stands in, for errors
 
     @cached_property
     def fields(self) -> tuple[t.Field, ...]:
