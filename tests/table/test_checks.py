@@ -178,7 +178,53 @@ def test_names_are_distinct_at_every_depth():
     members = t.Row((t.Field(-1, "y", t.Int()), t.Field(-1, "y", t.Int())))
     with pytest.raises(InvalidInputError, match="members of 'x'"):
         check_new_schema(schema_of([t.Field(-1, "x", members)]))
+    with pytest.raises(InvalidInputError, match="members of 'x'"):
+        check_new_schema(schema_of([t.Field(-1, "x", t.Map(t.Int(), t.Array(members)))]))
+    with pytest.raises(InvalidInputError, match="not a blank"):
+        check_new_schema(schema_of([t.Field(-1, "x", t.Row((t.Field(-1, " ", t.Int()),)))]))
     check_new_schema(schema_of([t.Field(-1, "rowKind", t.Int()), t.Field(-1, "x", t.Int()), t.Field(-1, "X", t.Int())]))
+
+
+def nested(depth: int) -> t.DataType:
+    return t.Int() if depth == 0 else t.Array(nested(depth - 1))
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        t.Decimal(39, 2),
+        t.Decimal(5, 6),
+        t.VarChar(0),
+        t.Char(2**31),
+        t.Binary(0),
+        t.Timestamp(10),
+        t.LocalTimestamp(-1),
+        t.Time(10),
+        t.Vector(t.Float(), 0),
+        t.Vector(t.VarChar(), 3),
+        t.Geography("OGC:CRS84", "flat"),
+        t.Array(t.Decimal(39, 2)),
+        nested(101),
+    ],
+)
+def test_a_type_that_could_not_be_read_back_is_refused(type):
+    with pytest.raises(InvalidInputError, match="the schema cannot be stored: "):
+        check_new_schema(schema_of([t.Field(-1, "x", type)]))
+
+
+@pytest.mark.parametrize("type", [pa.binary(0), pa.list_(pa.float32(), 0), pa.list_(pa.string(), 3)])
+def test_an_arrow_type_that_could_not_be_read_back_is_refused(type):
+    with pytest.raises(InvalidInputError, match="the schema cannot be stored: "):
+        check_new_schema(schema_of(pa.schema([("x", type)])))
+
+
+def test_texts_are_texts():
+    columns = pa.schema([("x", pa.int32())])
+    for comment in (5, "\ud800"):
+        with pytest.raises(InvalidInputError):
+            check_new_schema(schema_of(columns, comment=comment))
+    with pytest.raises(InvalidInputError, match="expected keys of text, found 5"):
+        check_new_schema(schema_of(columns, options={5: "x"}))
 
 
 def test_a_table_has_a_column_and_ids():

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.bucket_mode import bucket_key
 from polynya.model.options import closest_key, find_column, find_option, require_readable
@@ -31,6 +31,7 @@ from polynya.model.options_scan import (
 )
 from polynya.model.schema import KEY_PREFIX, SYSTEM_FIELDS, Schema, all_fields, require_columns
 from polynya.model.value_text import parse
+from polynya.paimon import schema_file
 from polynya.table.merge_checks import check_merging
 
 _ADDRESS_KEYS = ("path", "branch")
@@ -51,6 +52,7 @@ def check_new_schema(schema: Schema) -> Schema:
     _check_names(schema)
     _check_ids(schema)
     _check_keys(schema)
+    _check_file(schema)
     _check_buckets(schema)
     _check_defaults(schema)
     _check_columns_of_options(schema)
@@ -61,6 +63,8 @@ def check_new_schema(schema: Schema) -> Schema:
 
 def _check_options(schema: Schema) -> None:
     for key, value in schema.options.items():
+        if not isinstance(key, str):
+            raise InvalidInputError(f"options: expected keys of text, found {key!r}")
         if not isinstance(value, str):
             raise InvalidInputError(f"option '{key}': expected text, found {value!r}; write it as '{value}'")
         if key in _ADDRESS_KEYS:
@@ -112,9 +116,16 @@ def _check_names(schema: Schema) -> None:
             raise InvalidInputError(f"column name {name!r}: expected at least one character that is not a blank")
         if name in reserved or name.startswith(KEY_PREFIX):
             raise InvalidInputError(f"column name '{name}' is reserved; choose another")
-    for field in all_fields(schema.fields):
-        if isinstance(field.type, t.Row):
-            _require_distinct((member.name for member in field.type.fields), f"members of '{field.name}'")
+    for field in schema.fields:
+        for type in t.types_within(field.type):
+            if isinstance(type, t.Row):
+                _check_member_names([member.name for member in type.fields], f"members of '{field.name}'")
+
+
+def _check_member_names(names: list[str], what: str) -> None:
+    _require_distinct(names, what)
+    if not all(map(str.strip, names)):
+        raise InvalidInputError(f"{what}: expected names with a character that is not a blank, found {names}")
 
 
 def _check_ids(schema: Schema) -> None:
@@ -123,6 +134,14 @@ def _check_ids(schema: Schema) -> None:
         raise InvalidInputError(
             "field ids: expected each id once, from 0 to the highest; make the schema by `schema_of`"
         )
+
+
+def _check_file(schema: Schema) -> None:
+    """Refuse what would be stored and then not be read: impossible types, a comment that is no text."""
+    try:
+        schema_file.decode(schema_file.encode(schema), name=f"schema-{schema.id}")
+    except CorruptFileError as error:
+        raise InvalidInputError(f"the schema cannot be stored: {error}") from None
 
 
 def _check_keys(schema: Schema) -> None:
