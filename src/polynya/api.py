@@ -274,12 +274,12 @@ class Table:
             clustering = clustering_of(table.schema, columns, order)
             if dry_run:
                 return CompactionReport(table.schema, tuple(bucket_tasks(compact_table.state_of(target, within))))
-            return cluster(target, within, clustering)
+            return _published(target, cluster(target, within, clustering))
         request = CompactRequest(full, within)
         if dry_run:
             _, tasks = compact_table.plan_table(target, request)
             return CompactionReport(table.schema, tuple(tasks))
-        return compact_table.compact(target, request)
+        return _published(target, compact_table.compact(target, request))
 
     def rescale(self, bucket_count: int, partition: Mapping[str, SpecValue] | None = None) -> Commit:
         """Change the number of buckets and rewrite the partitions that have another, or those that match `partition`.
@@ -291,7 +291,8 @@ class Table:
         require_changeable(table.schema)
         names = partition_names(table.schema)
         spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
-        return rescale(Target(table.root, table.schema), bucket_count, spec)
+        target = Target(table.root, table.schema)
+        return _published(target, rescale(target, bucket_count, spec))
 
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
