@@ -20,7 +20,13 @@ from polynya.model.options import (
     require_writable,
     target_file_size,
 )
-from polynya.model.options_data import BUCKET, DATA_FILE_PREFIX, FILE_FORMAT_PER_LEVEL, TARGET_FILE_SIZE
+from polynya.model.options_data import (
+    BUCKET,
+    DATA_FILE_PATH_DIRECTORY,
+    DATA_FILE_PREFIX,
+    FILE_FORMAT_PER_LEVEL,
+    TARGET_FILE_SIZE,
+)
 from polynya.model.options_keys import IGNORE_DELETE, MERGE_ENGINE
 from polynya.model.options_page import render_page
 from polynya.model.schema import schema_of
@@ -278,3 +284,17 @@ def test_bucket_modes(key, partition, bucket, mode):
 
 def test_module_of_options_lists_its_families_once():
     assert len({family.key for family in options.FAMILIES}) == len(options.FAMILIES)
+
+
+@pytest.mark.parametrize("prefix", ["a/b", "../", "/", "a\0"])
+def test_data_file_names_start_in_their_own_folder(prefix):
+    with pytest.raises(InvalidInputError, match=r"option 'data-file.prefix' must be the start of a file name"):
+        DATA_FILE_PREFIX.of({"data-file.prefix": prefix})
+
+
+@pytest.mark.parametrize("folder", ["..", "../x", "a/../../x", "a//b", "./a", "a\0"])
+def test_the_folder_of_all_data_is_below_the_table(folder):
+    with pytest.raises(InvalidInputError, match=r"option 'data-file.path-directory' must be a folder below the table"):
+        DATA_FILE_PATH_DIRECTORY.find({"data-file.path-directory": folder})
+    assert DATA_FILE_PATH_DIRECTORY.find({"data-file.path-directory": "/a b/c=1/"}) == "a b/c=1"
+    assert DATA_FILE_PATH_DIRECTORY.find({"data-file.path-directory": ""}) == ""

@@ -235,10 +235,12 @@ def text(
     *,
     accepted: str = "",
     fallbacks: tuple[str, ...] = (),
+    read: Callable[[str], str] = str,
+    expected: str = "a text",
 ) -> Option[str]:
-    """An option that is any text."""
+    """An option that is any text, or any that `read` lets pass."""
     return Option(
-        *(key, Kind.TEXT, default, support, meaning, reason, str, "a text"),
+        *(key, Kind.TEXT, default, support, meaning, reason, read, expected),
         fallbacks=fallbacks,
         accepted=tuple(accepted.split()),
     )
@@ -275,6 +277,21 @@ def parse_duration(text: str) -> int:
 def parse_size(text: str) -> int:
     """The bytes of a text such as `128 mb`; ValueError when it is none."""
     return _amount(text, _BYTES)
+
+
+def parse_name_start(text: str) -> str:
+    """The start of a file name; ValueError for a text that would lead into another folder."""
+    if "/" in text or "\0" in text:
+        raise ValueError(text)
+    return text
+
+
+def parse_folder(text: str) -> str:
+    """The path of a folder below the table, without outer slashes; ValueError for one that could lead out of it."""
+    path = text.strip("/")
+    if "\0" in path or (path and any(part in ("", ".", "..") for part in path.split("/"))):
+        raise ValueError(text)
+    return path
 
 
 def parse_names(text: str) -> tuple[str, ...]:

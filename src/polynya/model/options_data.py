@@ -16,6 +16,8 @@ from polynya.model.option_kinds import (
     levels,
     long,
     names,
+    parse_folder,
+    parse_name_start,
     real,
     size,
     text,
@@ -84,8 +86,22 @@ TARGET_FILE_SIZE = size(
     "target-file-size", None, HONOURED, "size at which a new file starts; 128 mb with a primary key, else 256 mb"
 )
 TARGET_FILE_ROW_NUM = long("target-file-row-num", 9223372036854775807, HONOURED, "rows at which a new file starts")
-DATA_FILE_PREFIX = text("data-file.prefix", "data-", HONOURED, "start of the names of data files")
-DATA_FILE_PATH_DIRECTORY = text("data-file.path-directory", None, HONOURED, "folder of all data")
+DATA_FILE_PREFIX = text(
+    "data-file.prefix",
+    "data-",
+    HONOURED,
+    "start of the names of data files",
+    read=parse_name_start,
+    expected="the start of a file name, without '/'",
+)
+DATA_FILE_PATH_DIRECTORY = text(
+    "data-file.path-directory",
+    None,
+    HONOURED,
+    "folder of all data",
+    read=parse_folder,
+    expected="a folder below the table",
+)
 DATA_FILE_THIN_MODE = boolean("data-file.thin-mode", False, HONOURED, "key columns are not stored twice")
 DATA_FILE_EXTERNAL_PATHS = text(
     "data-file.external-paths",
