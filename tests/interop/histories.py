@@ -16,7 +16,7 @@ from interop.arrow_rows import arrow_rows
 from interop.java_paimon import JavaPaimon, JavaTable
 from interop.twins import Case, rows_of
 from polynya.paimon import type_text
-from rows import sorted_rows
+from rows import render_rows, sorted_rows
 
 Row = list[Any]
 Step = Callable[["History"], str | None]
@@ -35,6 +35,7 @@ POOLS: Mapping[str, Sequence[Any]] = {
     "MAP<STRING, INT>": [None, [], [["a", 1]], [["", None], ["b", 2]]],
 }
 VALUES = {"s": "STRING", "n": "BIGINT", "d": "DOUBLE", "e": "DECIMAL(20, 2)", "t": "TIMESTAMP(6)", "l": "ARRAY<INT>"}
+COMPARED = ("INT", "BIGINT", "STRING")
 INSERTS, ALL_KINDS = ("+I", "+I", "+U"), ("+I", "+I", "+U", "-U", "-D")
 
 
@@ -181,29 +182,45 @@ class History:
 
     def steps(self) -> list[Step]:
         """What can happen next, the likelier the more often."""
-        steps = [our_write, java_write] * 4 + [our_compaction, java_compaction] * 2
-        steps += [
-            our_overwrite,
-            java_overwrite,
-            our_manifest_compaction,
-            java_manifest_compaction,
-            java_expiry,
-            java_tag,
-        ]
-        steps += [java_new_column] if len(self.columns) < len(self.kind.columns) + 2 else []
-        steps += [java_rename] if self.kind.may_rename else []
-        steps += [our_delete, our_update] if self.kind.may_delete else []
-        steps += [java_delete] if "deletion-vectors.enabled" in self.kind.options else []
+        kind, is_tracked = self.kind, "row-tracking.enabled" in self.kind.options
+        steps = [our_write, java_write] * 4 + [java_compaction] * 2 + [our_compaction] * (0 if is_tracked else 2)
+        steps += [our_overwrite, java_overwrite, our_manifest_compaction, java_manifest_compaction]
+        steps += [java_expiry, java_tag, java_truncation]
+        steps += [java_new_column] if len(self.columns) < len(kind.columns) + 2 else []
+        steps += [java_rename, java_wider_column] if kind.may_rename else []
+        steps += [our_delete, our_update] if kind.may_delete else []
+        steps += [java_delete] if "deletion-vectors.enabled" in kind.options else []
+        steps += [our_partition_compaction] if kind.partition_by else []
+        steps += [java_rollback] if self.twin is None else []
         return steps
 
     def compare(self) -> None:
         """Latest rows, those of a random snapshot, and the twin's."""
         ours = rows_of(self.ours)
         assert self.java.rows() == ours, "Java reads other rows than polynya"
+        self.compare_filtered()
         for id in self.random.sample(self.ids(), min(1, len(self.ids()))):
             assert self.java.at(id) == rows_of(self.ours.at(snapshot_id=id)), f"other rows at snapshot {id}"
         if self.twin is not None:
             assert self.twin.rows() == ours, "the twin has other rows"
+
+    def compare_filtered(self) -> None:
+        """The rows of a random condition, for which both leave out files by what manifests say of them."""
+        name, type = self.random.choice([pair for pair in self.columns.items() if pair[1].split()[0] in COMPARED])
+        value = self.random.choice([one for one in POOLS[type.split()[0]] if one is not None])
+        operator = self.random.choice(["=", "!=", "<", "<=", ">", ">=", "null", "not null"])
+        column = polynya.col(name)
+        conditions = {"null": column.is_null(), "not null": column.is_not_null()} | {
+            "=": column == value,
+            "!=": column != value,
+            "<": column < value,
+            "<=": column <= value,
+            ">": column > value,
+            ">=": column >= value,
+        }
+        found = render_rows(self.ours.scan(where=conditions[operator]).to_arrow(), self.ours.schema.fields)
+        where = [[operator, name, value]] if "null" not in operator else [[operator, name]]
+        assert self.java.rows(where=where) == found, f"other rows where {where}"
 
     def ids(self) -> list[int]:
         """The snapshots there are."""
@@ -320,6 +337,32 @@ def java_rename(history: History) -> str:
     for table in filter(None, (history.java, history.twin)):
         table.ask("alter", changes=[["rename", old, new]])
     return f"{old} to {new}"
+
+
+def java_wider_column(history: History) -> str:
+    ints = [name for name, type in history.columns.items() if type == "INT" and name.startswith(("c", "r"))]
+    for name in ints[:1]:
+        for table in filter(None, (history.java, history.twin)):
+            table.ask("alter", changes=[["type", name, "BIGINT"]])
+    return str(ints[:1])
+
+
+def java_truncation(history: History) -> None:
+    if history.random.random() < 0.3:
+        for table in filter(None, (history.java, history.twin)):
+            table.ask("truncate")
+
+
+def java_rollback(history: History) -> str:
+    if not history.ids() or len(history.columns) > len(history.kind.columns):
+        return "not done"
+    id = history.random.choice(history.ids())
+    history.java.ask("rollback", snapshot=id)
+    return f"to {id}"
+
+
+def our_partition_compaction(history: History) -> None:
+    history.ours.compact(full=True, where="p = 'x'")
 
 
 def our_delete(history: History) -> str:
