@@ -94,12 +94,14 @@ class _Publisher:
     def __init__(self, source: MirrorSource, settings: TwinSettings, history_too: bool) -> None:
         self.source, self.settings, self.history_too = source, settings, history_too
         self.root, self.folder, self.view = source.root, settings.folder, settings.view
+        self.latest_id = 0
         self._schemas: dict[int, Schema] = {source.schema.id: source.schema}
 
     def publish(self) -> Published:
         latest = history.find_latest(self.root)
         if latest is None:
             return Published(None, None)
+        self.latest_id = latest.id
         current = twin_store.find_current(self.folder)
         timeline = self._timeline(latest)
         kept = self._kept(current, timeline)
@@ -108,7 +110,10 @@ class _Publisher:
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
             self._put(current, made, latest.id)
-        return Published(location, latest.id, tuple(one.id for one in wanted))
+        old = {one.snapshot_id for one in kept}
+        return Published(
+            location, latest.id, tuple(one.snapshot_id for one in made.snapshots if one.snapshot_id not in old)
+        )
 
     def _timeline(self, latest: Snapshot) -> _Timeline:
         tags = {name: history.read_tag(self.root, name) for name in history.tag_names(self.root)}
@@ -164,6 +169,12 @@ class _Publisher:
         snapshots = list(kept)
         for one in wanted:
             before = snapshots[-1] if snapshots else None
+            try:
+                self._require_readable(one, before)
+            except UnsupportedError:
+                if one is wanted[-1]:
+                    raise
+                continue  # no Iceberg reader could read this one; a later one may do without its files
             made, next_row_id = self._make(one, before, schemas, next_row_id)
             snapshots.append(made)
         spec = twin_schema.spec_of(self.source.schema)
@@ -182,7 +193,7 @@ class _Publisher:
             partition_specs=(spec,),
             default_spec_id=spec.spec_id,
             last_partition_id=max(spec.field_ids, default=FIRST_FIELD_ID - 1),
-            properties=twin_schema.properties(self.source.schema, [self._schema_of(id) for id in schemas]),
+            properties=self._properties(old, schemas),
             current_snapshot_id=timeline.latest.id,
             snapshots=tuple(snapshots),
             snapshot_log=tuple(LogEntry(one.timestamp_ms, one.snapshot_id) for one in _line(snapshots, timeline)),
@@ -207,8 +218,6 @@ class _Publisher:
         state = TwinState(self.root, self.view, rules, self.source.positions)
         finder = ChangeFinder(state, self.folder, metas)
         change, hidden = finder.delta(snapshot) if base is not None else finder.whole(snapshot)
-        if base is None or base.schema_id != schema.id:
-            self._require_readable(snapshot, schema)
         edition = writer.edit(metas, change)
         first_row_id = next_row_id
         listed = edition.metas
@@ -270,6 +279,15 @@ class _Publisher:
         texts = {key: str(value) for key, value in counted.items()}
         return {"operation": operation, **texts, SOURCE_KEY: _identity(snapshot), VIEW_KEY: self.view.value}
 
+    def _properties(self, old: TableMetadata | None, schemas: Mapping[int, IcebergSchema]) -> dict[str, str]:
+        """The properties; those of the same schema are not made again, which would read all schemas."""
+        mapping = None
+        if old is not None and old.schemas == tuple(schemas.values()):
+            mapping = old.properties.get(twin_schema.NAME_MAPPING)
+        if mapping is None:
+            mapping = twin_schema.name_mapping(self.source.schema, [self._schema_of(id) for id in schemas])
+        return twin_schema.properties(self.source.schema.options, mapping)
+
     def _iceberg_schemas(self, current: Current | None) -> dict[int, IcebergSchema]:
         """Every schema up to the table's own, by id; those that the twin has are not read again."""
         known = {one.schema_id: one for one in current.metadata.schemas} if current is not None else {}
@@ -288,7 +306,12 @@ class _Publisher:
             self._schemas[id] = history.read_schema(self.root, id)
         return self._schemas[id]
 
-    def _require_readable(self, snapshot: Snapshot, schema: Schema) -> None:
+    def _require_readable(self, snapshot: Snapshot, before: IcebergSnapshot | None) -> None:
+        """Raise UnsupportedError where files are older than a change of type that readers cannot follow."""
+        is_latest = snapshot.id == self.latest_id
+        schema = self.source.schema if is_latest else self._schema_of(snapshot.schema_id)
+        if before is not None and self._extends(before, snapshot) and before.schema_id == schema.id:
+            return
         older = [self._schema_of(id) for id in self._schema_ids if id < schema.id]
         bad = twin_schema.unreadable_schemas(schema, older)
         if not bad:
