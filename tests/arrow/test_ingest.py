@@ -100,6 +100,68 @@ def test_bad_rows_are_refused_and_leave_nothing(table, case):
     assert names_in(table.root.storage) == before
 
 
+def nested(type, value, found):
+    """The column as the table has it, the rows, and what is wrong with them."""
+    return pa.field("a", type), pa.array([value, None], found)
+
+
+REQUIRED = pa.field("element", pa.int32(), nullable=False)
+NESTED_BAD = {
+    "numbers for texts": (nested(pa.list_(pa.string()), [1], pa.list_(pa.int64())), "may not fit"),
+    "a zone lost": (nested(pa.list_(pa.timestamp("us")), [0], pa.list_(pa.timestamp("us", "UTC"))), "may not fit"),
+    "fractions": (nested(pa.list_(pa.int32()), [1.0], pa.list_(pa.float64())), "may not fit"),
+    "an unknown member": (
+        nested(pa.struct([("x", pa.int32())]), {"q": 1}, pa.struct([("q", pa.int32())])),
+        "may not fit",
+    ),
+    "a text member": (
+        nested(pa.struct([("x", pa.string())]), {"x": 1}, pa.struct([("x", pa.int32())])),
+        "may not fit",
+    ),
+    "a null element": (nested(pa.list_(REQUIRED), [None], pa.list_(pa.int32())), "'a.element' is NOT NULL"),
+    "a null value": (
+        nested(pa.map_(pa.string(), REQUIRED.with_name("value")), [("k", None)], pa.map_(pa.string(), pa.int32())),
+        "'a.value' is NOT NULL",
+    ),
+    "a number too large": (nested(pa.float32(), 1e300, pa.float64()), "a number is too large"),
+    "a number inside too large": (
+        nested(pa.list_(pa.float32()), [1e300], pa.list_(pa.float64())),
+        "a number is too large",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NESTED_BAD)
+def test_bad_values_inside_of_others_are_refused(case):
+    (column, data), message = NESTED_BAD[case]
+    warehouse = api.Warehouse(MemoryStorage())
+    warehouse.create_database("db")
+    table = warehouse.create_table("db.t", pa.schema([column]))
+    before = names_in(table.root.storage)
+    with pytest.raises(InvalidInputError, match=message):
+        table.write(pa.table({"a": data}))
+    assert names_in(table.root.storage) == before
+    with pytest.raises(InvalidInputError, match=message):
+        table.write(pa.table({"a": pa.concat_arrays([pa.nulls(3, data.type), data]).slice(3)}))
+
+
+def test_a_text_that_is_no_utf8_is_refused(table):
+    text = pa.StringArray.from_buffers(1, pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0])), pa.py_buffer(b"\xff"))
+    with pytest.raises(InvalidInputError, match="column 'name': expected sound Arrow data"):
+        table.write(rows(1, name=text))
+
+
+def test_members_are_matched_by_name_and_doubles_are_rounded():
+    warehouse = api.Warehouse(MemoryStorage())
+    warehouse.create_database("db")
+    wanted = pa.struct([("x", pa.int32()), ("y", pa.list_(pa.float32()))])
+    table = warehouse.create_table("db.t", pa.schema([("a", wanted)]))
+    table.write(pa.table({"a": [{"y": [0.5, float("inf")], "x": 1}, {"y": None, "x": 2}]}))
+    table.write(pa.table({"a": [{"x": 3}]}))
+    expected = [{"x": 1, "y": [0.5, float("inf")]}, {"x": 2, "y": None}, {"x": 3, "y": None}]
+    assert table.refresh().scan().to_arrow()["a"].to_pylist() == expected
+
+
 def test_a_bad_batch_in_the_middle_takes_the_good_ones_back(table):
     before = names_in(table.root.storage)
     batches = [rows(1).to_batches()[0], rows(2, p=2).to_batches()[0], rows(3, nope=[1]).to_batches()[0]]

@@ -1,7 +1,8 @@
 """Rows that a caller hands in, brought to the columns of the table or refused.
 
-Columns are matched by name. A missing column is null where it may be, and then takes its default. A column of another
-type is cast where no value can change; anything else is an InvalidInputError before a byte is written.
+Columns are matched by name, and so are the members of a struct. A missing one is null where it may be; a missing column
+then takes its default. A column of another type is cast where no value can change, but that a DOUBLE is rounded to the
+next FLOAT; anything else is an InvalidInputError before a byte is written.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,26 +63,31 @@ def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 def _column(batch: pa.RecordBatch, field: t.Field) -> pa.Array:
     index = batch.schema.get_field_index(field.name)
     wanted = to_arrow_type(field.type)
-    array = pa.nulls(batch.num_rows, wanted) if index < 0 else _cast(batch.column(index), wanted, field)
-    if not field.type.nullable and array.null_count:
-        raise InvalidInputError(f"column '{field.name}' is NOT NULL, found {array.null_count} nulls")
+    array = pa.nulls(batch.num_rows, wanted) if index < 0 else _cast(batch.column(index), wanted, field.name)
+    _check_values(array, field.type, field.name)
     if field.default is not None and array.null_count:
         array = pc.fill_null(array, value_text.parse(field.default, field.type))
-    _check_length(array, field)
     return array
 
 
-def _cast(array: pa.Array, wanted: pa.DataType, field: t.Field) -> pa.Array:
+def _cast(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"column '{name}': expected sound Arrow data, found damage: {error}") from error
     if array.type == wanted:
         return array
     if not _is_lossless(array.type, wanted):
         raise InvalidInputError(
-            f"column '{field.name}': expected {wanted}, found {array.type}, whose values may not fit; cast the column"
+            f"column '{name}': expected {wanted}, found {array.type}, whose values may not fit; cast the column"
         )
     try:
-        return array.cast(wanted, safe=True)
+        cast = array.cast(wanted, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInputError(f"column '{field.name}': {array.type} does not fit {wanted}: {error}") from error
+        raise InvalidInputError(f"column '{name}': {array.type} does not fit {wanted}: {error}") from error
+    if _infinite_count(cast) != _infinite_count(array):
+        raise InvalidInputError(f"column '{name}': {array.type} does not fit {wanted}: a number is too large")
+    return cast
 
 
 def _is_lossless(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -94,7 +100,9 @@ def _is_lossless(found: pa.DataType, wanted: pa.DataType) -> bool:
     if kinds.is_timestamp(found) or kinds.is_timestamp(wanted):
         both = kinds.is_timestamp(found) and kinds.is_timestamp(wanted)
         return both and (found.tz is None) == (wanted.tz is None)
-    for family in (_is_text, _is_bytes, kinds.is_nested, kinds.is_time, kinds.is_date, kinds.is_boolean):
+    if kinds.is_nested(found) or kinds.is_nested(wanted):
+        return _is_lossless_inside(found, wanted)
+    for family in (_is_text, _is_bytes, kinds.is_time, kinds.is_date, kinds.is_boolean):
         if family(found) or family(wanted):
             return bool(family(found) and family(wanted))
     if kinds.is_floating(wanted):
@@ -116,8 +124,60 @@ def _is_bytes(type: pa.DataType) -> bool:
     )
 
 
-def _check_length(array: pa.Array, field: t.Field) -> None:
-    match field.type:
+def _is_lossless_inside(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """The same for nested types; a member that the table does not have would be lost."""
+    kinds = pa.types
+    if kinds.is_struct(found) and kinds.is_struct(wanted):
+        return len(set(found.names)) == found.num_fields and all(
+            member.name in wanted.names and _is_lossless(member.type, wanted.field(member.name).type)
+            for member in found
+        )
+    if kinds.is_map(found) and kinds.is_map(wanted):
+        return _is_lossless(found.key_type, wanted.key_type) and _is_lossless(found.item_type, wanted.item_type)
+    return _is_list(found) and _is_list(wanted) and _is_lossless(found.value_type, wanted.value_type)
+
+
+def _is_list(type: pa.DataType) -> bool:
+    kinds = pa.types
+    return kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_fixed_size_list(type)
+
+
+def _infinite_count(array: pa.Array) -> int:
+    """How many numbers of the array, at any depth, are infinite."""
+    if pa.types.is_floating(array.type):
+        return pc.sum(pc.is_inf(array)).as_py() or 0
+    return sum(map(_infinite_count, _children(array))) if pa.types.is_nested(array.type) else 0
+
+
+def _children(array: pa.Array) -> list[pa.Array]:
+    """The values inside of the nested values that are not null: of a list one array, of a map keys and values."""
+    array = array.drop_null() if array.null_count else array
+    if pa.types.is_map(array.type):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return [child.slice(first, last - first) for child in (array.keys, array.items)]
+    return list(array.flatten()) if pa.types.is_struct(array.type) else [pc.list_flatten(array)]
+
+
+def _check_values(array: pa.Array, type: t.DataType, name: str) -> None:
+    """Raise unless the values at every depth are there where they must be, and none is too long."""
+    if not type.nullable and array.null_count:
+        raise InvalidInputError(f"column '{name}' is NOT NULL, found {array.null_count} nulls")
+    match type:
+        case t.Array(element=element) | t.Vector(element=element):
+            inside = {"element": element}
+        case t.Map(key=key, value=value):
+            inside = {"key": key, "value": value}
+        case t.Row(fields=fields):
+            inside = {field.name: field.type for field in fields}
+        case _:
+            _check_length(array, type, name)
+            return
+    for child, (part, inner) in zip(_children(array), inside.items(), strict=True):
+        _check_values(child, inner, f"{name}.{part}")
+
+
+def _check_length(array: pa.Array, type: t.DataType, name: str) -> None:
+    match type:
         case t.Char(length=length) | t.VarChar(length=length) if length < t.MAX_LENGTH:
             longest = pc.max(pc.utf8_length(array)).as_py() or 0
         case t.Binary(length=length) | t.VarBinary(length=length) if length < t.MAX_LENGTH:
@@ -125,6 +185,4 @@ def _check_length(array: pa.Array, field: t.Field) -> None:
         case _:
             return
     if longest > length:
-        raise InvalidInputError(
-            f"column '{field.name}': expected at most {length} characters or bytes, found {longest}"
-        )
+        raise InvalidInputError(f"column '{name}': expected at most {length} characters or bytes, found {longest}")
