@@ -9,6 +9,12 @@ from pyspark.sql import functions as F
 import polynya.spark
 from polynya.spark import Lake
 
+SETTINGS = {
+    "spark.executor.memory": "512m",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "4",
+}
+
 
 def walk(spark: SparkSession, folder: str, golden: str) -> None:
     """Append, upsert, delete, and read golden tables of every way."""
@@ -36,9 +42,9 @@ def walk(spark: SparkSession, folder: str, golden: str) -> None:
 if __name__ == "__main__":
     kind, folder, golden = sys.argv[1:]
     if kind == "connect":
-        made = SparkSession.builder.remote("local[1]").config("spark.driver.memory", "1g").getOrCreate()
+        made = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "4").getOrCreate()
     else:
-        made = polynya.spark.session(kind, **{"spark.executor.memory": "512m", "spark.driver.memory": "1g"})
+        made = polynya.spark.session(kind, **SETTINGS)
     walk(made, folder, golden)
     print("walked")
     made.stop()

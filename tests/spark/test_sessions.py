@@ -14,7 +14,7 @@ from polynya.spark.session import core_count, session
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", ["connect", "local-cluster[2,1,600]"])
+@pytest.mark.parametrize("kind", ["connect", "local-cluster[2,1,1024]"])
 def test_reading_and_writing_work_in_every_kind_of_session(kind, tmp_path):
     script = Path(__file__).with_name("every_session.py")
     environment = {

@@ -55,7 +55,6 @@ GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at 
 MESSAGE = "entries binary, error_class string, error string"
 MESSAGES = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
 _OWN_NAME = 18  # characters of a file's uuid that are those of the write
-_ROUTE = "__route"
 BUCKET_COLUMNS = ["partition", "bucket"]
 
 
@@ -191,12 +190,11 @@ def _routed(spark: SparkSession, frame: DataFrame, job: WriteJob) -> DataFrame:
         return frame
     names = [column_of((name,)) for name in frame.columns]
     partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
-    tasks = int(spark.conf.get("spark.sql.shuffle.partitions", "200"))
-    tasks = tasks if partition else min(tasks, count)
-    place = F.hash(*partition).cast("bigint") if partition else F.lit(0)
-    route = F.pmod(place + F.col(BUCKET), F.lit(tasks)).cast("int").alias(_ROUTE)
-    placed = with_bucket(frame, schema, count).select(*names, route)
-    return placed.repartitionById(tasks, F.col(_ROUTE)).select(*names)
+    bucketed = with_bucket(frame, schema, count)
+    if partition:  # how many buckets there are is not known: Spark joins small parts by itself
+        return bucketed.repartition(*partition, F.col(BUCKET)).select(*names)
+    tasks = min(count, int(spark.conf.get("spark.sql.shuffle.partitions", "200")))
+    return bucketed.repartitionById(tasks, F.col(BUCKET)).select(*names)
 
 
 def _writing(job: WriteJob) -> BatchFunction:
