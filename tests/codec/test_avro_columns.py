@@ -120,6 +120,14 @@ def test_the_damaged_one_of_many_files_is_named():
         decode_by_column(chunk, COLUMNS)
 
 
+@pytest.mark.parametrize("size", [2**62, -1, "9", None])
+def test_a_schema_with_an_absurd_fixed_size_is_corrupt(size):
+    schema = json.loads(SCHEMA_TEXT)
+    schema["fields"].append({"name": "F", "type": {"type": "fixed", "name": "f", "size": size}})
+    with pytest.raises(CorruptFileError, match=r"'some-file': avro.schema .*expected a size of at most"):
+        parse_schema(json.dumps(schema), "some-file")
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_damaged_records_raise_corrupt_file_from_both_ways(data):

@@ -1,5 +1,6 @@
 """Manifests, manifest lists and index manifests: as Java wrote them, back to the byte, and damaged."""
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -208,13 +209,22 @@ def test_a_file_name_that_leaves_its_folder_is_corrupt(name):
     for column, value in (("file_name", name), ("extra_files", ["fine", name])):
         good, bad = (AvroSource(title, manifest.encode(entries)) for title, entries in
                      (("good", sample()), ("bad", replaced(sample(), column, value))))  # fmt: skip
-        with pytest.raises(CorruptFileError, match=f"'bad': {column}"):
+        with pytest.raises(
+            CorruptFileError, match=re.escape(f"'bad': {column}: expected plain file names, found {value!r}")
+        ):
             manifest.decode([good, bad])
 
 
-def test_another_kind_than_add_and_delete_is_corrupt():
-    with pytest.raises(CorruptFileError, match="'f': kind: expected 0"):
-        manifest.decode([AvroSource("f", manifest.encode(replaced(sample(), "kind", 2)))])
+CODES = [
+    ("kind", 2, "0 (ADD) or 1 (DELETE)"),
+    *(("file_source", code, "0 (APPEND) or 1 (COMPACT)") for code in (7, -1)),
+]
+
+
+@pytest.mark.parametrize(("column", "code", "known"), CODES)
+def test_a_code_without_a_meaning_is_corrupt_and_shown(column, code, known):
+    with pytest.raises(CorruptFileError, match=re.escape(f"'f': {column}: expected {known}, found {code}")):
+        manifest.decode([AvroSource("f", manifest.encode(replaced(sample(), column, code)))])
 
 
 @pytest.mark.parametrize(("version", "error"), [(3, UnsupportedError), (1, UnsupportedError), (-7, CorruptFileError)])

@@ -41,11 +41,15 @@ class Decoded:
         """The file that holds the row."""
         return next(name for name, end in zip(self.names, self.row_ends, strict=True) if row < end)
 
-    def reject(self, bad: pa.ChunkedArray, complaint: str) -> None:
-        """Raise CorruptFileError, naming the file, if any row is marked; a null mark is none."""
+    def reject(self, bad: pa.ChunkedArray, complaint: str, found: str | None = None) -> None:
+        """Raise CorruptFileError, naming the file and the value in column `found`, if any row is marked.
+
+        A null mark is none.
+        """
         row = pc.index(bad, True).as_py()
         if row >= 0:
-            raise CorruptFileError(f"'{self.name_of(row)}': {complaint}")
+            shown = "" if found is None else f", found {repr(self.table[found][row].as_py())[:80]}"
+            raise CorruptFileError(f"'{self.name_of(row)}': {complaint}{shown}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ Node: TypeAlias = str | list["Node"] | dict[str, object]
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _DEPTH_MAX = 32
 _NODES_MAX = 20_000
+_FIXED_BYTES_MAX = 1 << 20
 _MEMBERS = {"array": "items", "map": "values"}
 
 
@@ -127,7 +128,7 @@ class _Parser:
             case "enum":
                 return self._define(node, {"type": "enum", "symbols": list(map(str, node["symbols"]))}, before)
             case "fixed":
-                return self._define(node, {"type": "fixed", "size": int(node["size"])}, before)
+                return self._define(node, {"type": "fixed", "size": _fixed_size(node["size"])}, before)
             case other:
                 return self.parse(other, depth + 1)
 
@@ -147,6 +148,12 @@ class _Parser:
         self.node_count += nodes
         if self.node_count > _NODES_MAX:
             raise ValueError(f"more than {_NODES_MAX} types")
+
+
+def _fixed_size(size: object) -> int:
+    if not isinstance(size, int) or not 0 <= size <= _FIXED_BYTES_MAX:
+        raise ValueError(f"expected a size of at most {_FIXED_BYTES_MAX} bytes, found {str(size)[:20]}")
+    return size
 
 
 def _short(name: str) -> str:

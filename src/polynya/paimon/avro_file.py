@@ -84,7 +84,7 @@ def check_file_names(decoded: Decoded, column: str) -> None:
     if nested:
         rows = pc.list_parent_indices(values).filter(bad).unique()
         bad = pc.is_in(pa.array(range(len(values))), value_set=rows.cast(pa.int64()))
-    decoded.reject(bad, f"{column}: expected plain file names")
+    decoded.reject(bad, f"{column}: expected plain file names", column)
 
 
 def _surely_plain(names: pa.Array) -> bool:
@@ -98,8 +98,10 @@ def _surely_plain(names: pa.Array) -> bool:
     return b"/" not in text and b"\x00" not in text
 
 
-def check_kinds(decoded: Decoded, column: str) -> None:
-    """Raise CorruptFileError unless every kind is 0 (ADD) or 1 (DELETE)."""
+def check_codes(decoded: Decoded, column: str, *meanings: str) -> None:
+    """Raise CorruptFileError unless every number in the column is null or stands for one of the meanings, from 0 on."""
     if column in decoded.table.column_names:
-        kinds = decoded.table[column]
-        decoded.reject(pc.or_(pc.less(kinds, 0), pc.greater(kinds, 1)), f"{column}: expected 0 (ADD) or 1 (DELETE)")
+        codes = decoded.table[column]
+        known = " or ".join(f"{code} ({meaning})" for code, meaning in enumerate(meanings))
+        wrong = pc.or_(pc.less(codes, 0), pc.greater_equal(codes, len(meanings)))
+        decoded.reject(wrong, f"{column}: expected {known}", column)

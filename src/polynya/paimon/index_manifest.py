@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec.avro import AvroSource, Column
-from polynya.paimon.avro_file import AvroKind, check_file_names, check_kinds
+from polynya.paimon.avro_file import AvroKind, check_codes, check_file_names
 
 VERSION = 1
 
@@ -82,7 +82,7 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
     Raises CorruptFileError naming the index manifest, UnsupportedError for another version of the format.
     """
     decoded = _KIND.decode(files, columns)
-    check_kinds(decoded, "kind")
+    check_codes(decoded, "kind", "ADD", "DELETE")
     check_file_names(decoded, "file_name")
     return _renamed(decoded.table, SCHEMA)
 

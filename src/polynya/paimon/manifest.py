@@ -22,11 +22,12 @@ from polynya.codec.avro_container import encode_long
 from polynya.codec.binary_rows import decode_rows, encode_rows
 from polynya.errors import InvalidInputError
 from polynya.paimon import manifest_list
-from polynya.paimon.avro_file import AvroKind, check_file_names, check_kinds
+from polynya.paimon.avro_file import AvroKind, check_codes, check_file_names
 
 VERSION = 2
 ADD = 0
 DELETE = 1
+FILE_SOURCES = ("APPEND", "COMPACT")
 
 #: What makes a file the same file: an ADD and a DELETE that agree on these cancel out.
 IDENTITY = ("partition", "bucket", "level", "file_name", "extra_files", "embedded_file_index", "external_path")
@@ -108,7 +109,8 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
 def decode_sources(files: Sequence[AvroSource], columns: Sequence[str] | None = None) -> Decoded:
     """As `decode`, with where the entries of each manifest end."""
     decoded = _KIND.decode(files, columns)
-    check_kinds(decoded, "kind")
+    check_codes(decoded, "kind", "ADD", "DELETE")
+    check_codes(decoded, "file_source", *FILE_SOURCES)
     check_file_names(decoded, "file_name")
     check_file_names(decoded, "extra_files")
     return decoded

@@ -21,7 +21,7 @@ from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options_keys import CLUSTERING_COLUMNS, PK_CLUSTERING_OVERRIDE
 from polynya.model.schema import Schema
-from polynya.paimon import layout, manifest_list
+from polynya.paimon import layout, manifest, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.table import entries, paths
 from polynya.table.edit import vectors_by_file
@@ -33,7 +33,7 @@ from polynya.table.system_text import key_texts, map_texts, partition_texts, pla
 Cast = Callable[[pa.Array], pa.Array]
 FindCast = Callable[[t.DataType, t.DataType, str], Cast]
 
-_SOURCES = pa.array(["APPEND", "COMPACT"])
+_SOURCES = pa.array(manifest.FILE_SOURCES)
 _ENDING = r"(?P<ending>(?:\.[^.]+)?\.[^.]+)$"
 
 
