@@ -14,12 +14,14 @@ from polynya.table.history import TableRoot
 
 DATABASE_SUFFIX = ".db"
 DATABASE_MARKER = ".database"
+SYSTEM_DATABASE = "sys"  # Paimon shows tables about all tables there
 
 
 def database_names(warehouse: Storage) -> list[str]:
-    """The databases, sorted."""
+    """The databases, sorted; a folder whose name cannot be that of a database is none."""
     folders = _folders(warehouse, "")
-    return sorted(name.removesuffix(DATABASE_SUFFIX) for name in folders if name.endswith(DATABASE_SUFFIX))
+    names = (name.removesuffix(DATABASE_SUFFIX) for name in folders if name.endswith(DATABASE_SUFFIX))
+    return sorted(filter(_is_plain, names))
 
 
 def table_names(warehouse: Storage, database: str) -> list[str]:
@@ -30,9 +32,9 @@ def table_names(warehouse: Storage, database: str) -> list[str]:
 
 
 def has_database(warehouse: Storage, database: str) -> bool:
-    """Whether the database exists."""
+    """Whether the database exists, perhaps as an empty folder."""
     pages = warehouse.list(_folder(database))
-    return any(page.blobs or page.folders for page in pages)
+    return any(page.blobs or page.folders for page in pages) or database in database_names(warehouse)
 
 
 def require_database(warehouse: Storage, database: str) -> None:
@@ -44,6 +46,8 @@ def require_database(warehouse: Storage, database: str) -> None:
 
 def create_database(warehouse: Storage, database: str, *, exist_ok: bool) -> None:
     """Create an empty database."""
+    if database == SYSTEM_DATABASE:
+        raise InvalidInputError(f"database name '{database}' is reserved; choose another")
     if has_database(warehouse, database):
         if not exist_ok:
             raise AlreadyExistsError(f"database '{database}' of {warehouse.location} exists already")
@@ -113,8 +117,12 @@ def split_name(name: str) -> tuple[str, str]:
     return database, table
 
 
+def _is_plain(name: str) -> bool:
+    return layout.is_plain(name) and name == name.strip() and not any(mark in name for mark in ".$")
+
+
 def _require_plain(name: str, what: str) -> None:
-    if not layout.is_plain(name) or name != name.strip() or any(mark in name for mark in ".$"):
+    if not _is_plain(name):
         raise InvalidInputError(f"{what}: expected a name without '/', '.', '$' and outer blanks, found {name!r}")
 
 
