@@ -2,7 +2,9 @@
 
 import dataclasses
 import errno
+import gc
 import os
+import resource
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from fault_storage import FaultPlan, FaultStorage
 from polynya import api
 from polynya.arrow import ingest
 from polynya.arrow.ingest import WriteRequest
+from polynya.arrow.write import OPEN_BUCKETS_MAX
 from polynya.errors import CommitUnknownError, ConflictError, InvalidInputError, StorageError
 from polynya.paimon import schema_file
 from polynya.storage import MemoryStorage
@@ -179,6 +182,37 @@ def test_a_source_that_breaks_in_the_middle_leaves_nothing(table):
     with pytest.raises(OSError, match="the source is gone"):
         table.write(broken())
     assert names_in(table.root.storage) == before
+
+
+def test_a_bad_batch_takes_the_indexes_of_finished_files_back():
+    options = {"file-index.bloom-filter.columns": "id", "file-index.in-manifest-threshold": "1 b"}
+    table = new_table(api.Warehouse(MemoryStorage()), options=options | {"target-file-row-num": "1"})
+    before = names_in(table.root.storage)
+    with pytest.raises(InvalidInputError, match="no column 'nope'"):
+        table.write(iter([*rows(1, 2).to_batches(), *rows(3, nope=[1]).to_batches()]))
+    assert names_in(table.root.storage) == before
+
+
+def test_a_file_that_is_given_up_is_given_up_quietly(tmp_path, capsys):
+    table = new_table(polynya.open_warehouse(tmp_path))
+    with pytest.raises(InvalidInputError, match="no column 'nope'"):
+        table.write(iter([*rows(1, 2).to_batches(), *rows(3, nope=[1]).to_batches()]))
+    gc.collect()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_batch_of_many_partitions_needs_few_open_files(tmp_path):
+    table = new_table(polynya.open_warehouse(tmp_path))
+    batches = [
+        pa.record_batch({"p": pa.array(range(start, start + 100), pa.int32()), "id": range(100)}) for start in (0, 10)
+    ]
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 2 * OPEN_BUCKETS_MAX + 20, limit[1]))
+    try:
+        made = table.write(batches)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert (made.record_count, made.added_files) == (200, 100 + (100 - OPEN_BUCKETS_MAX))
 
 
 def test_overlong_values_are_refused():

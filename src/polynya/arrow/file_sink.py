@@ -1,8 +1,10 @@
 """One data file being written: its stream, its rows, its index, and in the end its manifest entry."""
 
+import io
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -33,6 +35,19 @@ def local_wall_clock_ms() -> int:
     return int(now * 1000) + time.localtime(now).tm_gmtoff * 1000
 
 
+class _Outlet(io.RawIOBase):
+    """The way into the file; a library that is given up still writes when it is collected, and that goes nowhere."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream: BinaryIO | None = stream
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - whatever holds bytes
+        return self._stream.write(data) if self._stream is not None else memoryview(data).nbytes
+
+    def shut(self) -> None:
+        self._stream = None
+
+
 class FileSink:
     """A data file that is being written; nothing is visible until `close`."""
 
@@ -41,9 +56,11 @@ class FileSink:
         self.folder = bucket_folder(place.partition, place.bucket, spec.schema)
         self._stack = ExitStack()
         self._stream = self._stack.enter_context(spec.storage.writer(f"{self.folder}/{name}"))
+        outlet = _Outlet(self._stream)
+        self._stack.callback(outlet.shut)
         self._index = open_index_writer(spec.value_fields, spec.options)
         self._writer = files.open_writer(
-            self._stream,
+            cast(BinaryIO, outlet),
             format=spec.format,
             fields=spec.fields,
             compression=spec.compression,

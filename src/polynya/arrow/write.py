@@ -20,7 +20,7 @@ from polynya.errors import StorageError
 from polynya.model.bucket_mode import BucketMode, bucket_key, bucket_mode
 from polynya.model.options_data import BUCKET_FUNCTION_TYPE
 from polynya.model.schema import Schema
-from polynya.paimon import manifest
+from polynya.paimon import layout, manifest
 from polynya.storage.protocol import Storage
 from polynya.table.bucket_state import BucketState
 
@@ -53,11 +53,12 @@ class TableWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows: the table's columns, and `_VALUE_KIND` where they are not all +I."""
         routes = self._routes(batch)
-        for index in range(len(routes)):
-            key = (routes.partitions[index].as_py(), routes.buckets[index].as_py())
-            rows = batch if len(routes) == 1 else batch.take(routes.rows(index))
-            self._writer(key).write(rows)
-        self._make_room()
+        keys = list(zip(routes.partitions.to_pylist(), routes.buckets.to_pylist(), strict=True))
+        # What is open first: a bucket that must give way has its rows of this batch by then.
+        for index in sorted(range(len(keys)), key=lambda index: keys[index] not in self._open):
+            rows = batch if len(keys) == 1 else batch.take(routes.rows(index))
+            self._writer(keys[index]).write(rows)
+            self._make_room()
 
     def finish(self) -> pa.Table:
         """Finish all files and return their manifest entries."""
@@ -69,9 +70,9 @@ class TableWriter:
         """Give everything up and delete what was written; only for files that no commit has referred to."""
         for writer in self._open.values():
             writer.abort()
-        writers = [*self._finished, *self._open.values()]
+        names = [name for writer in (*self._finished, *self._open.values()) for name in writer.names]
         try:
-            self._spec.storage.delete(name for writer in writers for name in writer.names)
+            self._spec.storage.delete([*names, *map(layout.file_index_name, names)])
         except StorageError:
             return  # nothing refers to these files; orphan cleaning finds them
 
