@@ -31,7 +31,9 @@ def test_one_url_is_one_store_in_a_process():
 def test_unnamed_stores_are_apart():
     storage = MemoryStorage()
     storage.put("a", b"")
-    assert [*MemoryStorage().list("")] == []
+    other = MemoryStorage()
+    assert [*other.list("")] == []
+    assert other.location != storage.location
 
 
 @pytest.mark.parametrize("url", ["memory://", MemoryStorage().location, MemoryStorage().child("t").location])

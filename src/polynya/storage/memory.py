@@ -4,6 +4,7 @@ All storages over one `memory://name` in one process share their blobs; another 
 """
 
 import io
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,8 @@ from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError,
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
 from polynya.storage.protocol import Blob, Page, pages_of
 
-_UNNAMED = "unnamed"
+_UNNAMED = "unnamed-"
+_numbers = itertools.count()
 
 
 def system_time_ms() -> int:
@@ -25,11 +27,11 @@ def system_time_ms() -> int:
 class MemoryStorage:
     """Blobs in a dictionary, safe to use from threads; `clock` gives their times, so that a test can choose them.
 
-    One made here is private; `open_memory` makes those that a URL opens.
+    One made here is private, and without a location it gets one of its own; `open_memory` makes those that a URL opens.
     """
 
-    def __init__(self, location: str = f"memory://{_UNNAMED}", *, clock: Callable[[], int] = system_time_ms) -> None:
-        self._location = location
+    def __init__(self, location: str | None = None, *, clock: Callable[[], int] = system_time_ms) -> None:
+        self._location = location if location is not None else f"memory://{_UNNAMED}{next(_numbers)}"
         self._shelf = _Shelf(clock)
         self._root = ""
 
@@ -194,7 +196,7 @@ def open_memory(name: str, *, clock: Callable[[], int] | None = None) -> MemoryS
     """Return this process's storage at `memory://name`; a clock given here replaces the one it had."""
     require_blob(name)
     host, _, folder = name.partition("/")
-    if host == _UNNAMED:
+    if host.startswith(_UNNAMED):
         raise InvalidInputError(f"memory://{name}: a memory storage without a name of its own cannot be opened by URL")
     with _opened_lock:
         storage = _opened.setdefault(host, MemoryStorage(f"memory://{host}"))
