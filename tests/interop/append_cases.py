@@ -278,10 +278,10 @@ def file_indexes() -> Iterator[tuple[str, Case]]:
     ]
     for threshold in ("500B", "10B"):
         for kind, names in {
-            "bloom-filter": "a,s,b",
+            "bloom-filter": "a,b,s",
             "bitmap": "a,s,d",
             "bsi": "a,b,d",
-            "range-bitmap": "a,s,b",
+            "range-bitmap": "a,b,s",
         }.items():
             options = {f"file-index.{kind}.columns": names, "file-index.in-manifest-threshold": threshold}
             options |= (

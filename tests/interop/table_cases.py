@@ -7,8 +7,6 @@ UNLIKE = {
     "zeros-orc": "Java knows one zero in the bounds of ORC files, the first that came",
     "nan-orc": "Java's bounds in ORC files are NaN where the first value is",
     "hard-text-2": "Java raises U+D7FF to a surrogate, which it stores as a question mark: below the maximum",
-    "index-bloom-filter-500B": "Java orders the columns of an index by their hash",
-    "index-range-bitmap-500B": "Java orders the columns of an index by their hash",
 }
 """Tables whose statistics differ, and why that is no loss."""
 

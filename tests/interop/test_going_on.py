@@ -15,6 +15,13 @@ from rows import render_rows, sorted_rows
 
 SYSTEM_TABLES = ("files", "manifests", "partitions", "buckets", "snapshots", "schemas", "options", "ro")
 
+MANY = 17000  # more than polynya writes between two looks at the size of a file
+MANY_KEYS = {
+    "STRING": [chr(1 + number % 0xD000) + chr(0xE000 + number) * (number % 2) for number in range(MANY)],
+    "DOUBLE": [*((number - MANY // 2) * 1.5 for number in range(MANY)), "NaN", -0.0, "Infinity", "-Infinity"],
+    "DECIMAL(25, 3)": [f"{number - MANY // 2}{'0' * 18}.125" for number in range(MANY)],
+}
+
 
 @pytest.fixture(params=GOING_ON)
 def case(request) -> Case:
@@ -88,6 +95,25 @@ def test_tags_stay_when_java_expires_what_polynya_wrote(case, ours, theirs):
     assert theirs.at_tag("first") == rows_of(ours.at(tag="first")) == before
     theirs.ask("rollback", tag="first")
     agree(ours, theirs)
+
+
+@pytest.mark.parametrize("type", list(MANY_KEYS))
+def test_levels_of_many_files_are_in_java_s_key_order(java, tmp_path, type):
+    options = {"bucket": "1", "target-file-size": "4 kb", "num-sorted-run.compaction-trigger": "3"}
+    case = Case({"k": type, "v": "STRING"}, [], primary_key=["k"], options=options)
+    ours, theirs = twins.create_ours(tmp_path, case), java.table(tmp_path / "ours.db" / "t")
+    rows = [[key, str(number) * 20] for number, key in enumerate(MANY_KEYS[type])]
+    ours.write(arrow_rows(rows, case.fields))
+    ours.compact(full=True)
+    assert len(theirs.rows("files")) > 1
+    theirs.write([[key, "java"] for key, _ in rows[::31]])  # Java refuses levels whose files overlap
+    theirs.ask("compact", full=True)
+    agree(ours, theirs)
+    ours.write(arrow_rows([[key, "ours"] for key, _ in rows[::37]], case.fields))
+    ours.compact(full=True)
+    theirs.write([[rows[0][0], "last"]])
+    agree(ours, theirs)
+    assert len(theirs.rows()) == len({str(key) for key, _ in rows})
 
 
 @pytest.mark.parametrize("name", SHOWN)
