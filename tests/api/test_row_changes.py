@@ -404,3 +404,9 @@ def test_expressions_that_have_no_value_are_refused_before_a_byte_is_written(
     with pytest.raises(error, match=says):
         one_row.update({column: expression}, "i = 7")
     assert one_row.refresh().snapshot == snapshot
+
+
+def test_every_row_can_be_updated(table: polynya.Table) -> None:
+    table.update({"s": "'all'"}, "true")
+    assert {row["s"] for row in read(table)} == {"all"}
+    assert table.delete("false").snapshot_id is None

@@ -115,13 +115,16 @@ def _told_apart(history: list, engine: str) -> list:
     """The history without what Paimon itself reads differently before and after a compaction.
 
     A partial update keeps the values of a -D under those that follow it, until compaction drops the record; a sum
-    takes a -D without a row before it as a number below zero, until compaction drops it.
+    takes a -D without a row before it as a number below zero, until compaction drops it; a -D that is dropped does not
+    hold back records of a smaller sequence field any more.
     """
     seen: set[int] = set()
     kept = []
     for records in history:
         if engine == "partial-update":
             records = [(kind, k, None, None) if kind == "-D" else (kind, k, v, s) for kind, k, v, s in records]
+        if engine == "sequence field":
+            records = [record for record in records if record[0] != "-D"]
         if engine == "aggregation":
             records = [record for record in records if record[0] != "-D" or record[1] in seen]
         seen |= {k for kind, k, _, _ in records if kind != "-D"}

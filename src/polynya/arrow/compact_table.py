@@ -18,7 +18,6 @@ from polynya.arrow.compact import BUDGET_BYTES, Compactor, discard, run
 from polynya.arrow.file_sink import local_wall_clock_ms
 from polynya.errors import CommitUnknownError, ConflictError, PolynyaError
 from polynya.model.options_keys import WRITE_ONLY
-from polynya.model.schema import Schema
 from polynya.table import commit as commits
 from polynya.table import entries, history
 from polynya.table.bucket_state import BucketState
@@ -53,13 +52,7 @@ class CompactRequest:
 
 def state_of(target: Target, within: Within) -> CompactionState:
     """The files of the latest snapshot that may be compacted."""
-    schemas: dict[int, Schema] = {target.schema.id: target.schema}
-
-    def schema_of(id: int) -> Schema:
-        if id not in schemas:
-            schemas[id] = history.read_schema(target.root, id)
-        return schemas[id]
-
+    schema_of = history.schemas_by_id(target.root, target.schema)
     return read_state(target.root, history.find_latest(target.root), target.schema, schema_of, within)
 
 

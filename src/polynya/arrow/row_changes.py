@@ -20,15 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow import file_rows
+from polynya.arrow.compact import discard
 from polynya.arrow.file_rows import DataFile
 from polynya.arrow.incoming import conform
 from polynya.arrow.read import Reader, reader_of
-from polynya.arrow.vector_files import read_vectors, vector_paths, write_vectors
+from polynya.arrow.vector_files import read_vectors, write_vectors
 from polynya.arrow.write import TableWriter, WriteSpec
 from polynya.codec.bitmap import Bitmap, from_positions, keep_mask, positions
-from polynya.errors import CommitUnknownError, ConflictError, PolynyaError, StorageError, UnsupportedError
+from polynya.errors import CommitUnknownError, ConflictError, PolynyaError, UnsupportedError
 from polynya.model import bind, evaluate
 from polynya.model.bucket_mode import BucketMode, bucket_mode
+from polynya.model.options_data import ROW_TRACKING_ENABLED
 from polynya.model.options_keys import DELETION_VECTORS_BITMAP64, DELETION_VECTORS_ENABLED
 from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import Schema
@@ -39,7 +41,7 @@ from polynya.table import entries, history, scan
 from polynya.table.bucket_state import read_bucket_state
 from polynya.table.commit import Commit, Target
 from polynya.table.edit import DELETION_VECTORS, Change, Edit, Overwrite
-from polynya.table.entries import ADD, DELETE, with_kind
+from polynya.table.entries import DELETE, with_kind
 from polynya.table.plan import Plan
 
 ATTEMPTS_MAX = 5
@@ -57,14 +59,6 @@ class RowChange:
     assign: Assign | None = None
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A change that is written but not committed, and how to delete its files."""
-
-    change: Change
-    discard: Callable[[], None]
-
-
 def change_rows(target: Target, change: RowChange) -> Commit:
     """Delete or update rows of an append table; ConflictError when others were first time and again."""
     for attempt in range(ATTEMPTS_MAX):
@@ -76,13 +70,7 @@ def change_rows(target: Target, change: RowChange) -> Commit:
 
 def plan_rows(target: Target, snapshot: Snapshot | None, predicate: Predicate) -> tuple[Plan, Reader]:
     """The files that may hold matching rows, and how to read them."""
-    schemas = {target.schema.id: target.schema}
-
-    def schema_of(id: int) -> Schema:
-        if id not in schemas:
-            schemas[id] = history.read_schema(target.root, id)
-        return schemas[id]
-
+    schema_of = history.schemas_by_id(target.root, target.schema)
     source = scan.ScanSource(target.root, snapshot, target.schema, schema_of)
     plan = scan.plan(source, scan.ScanRequest(target.schema.names, predicate))
     file_schemas = {id: schema_of(id) for id in plan.files["schema_id"].unique().to_pylist()}
@@ -112,22 +100,22 @@ def _try_change(target: Target, change: RowChange, *, is_last: bool) -> Commit |
     dropped = dropped_partitions(plan, change.predicate, target.schema) if change.assign is None else None
     if dropped is not None:
         return drop(target, dropped)
-    draft = _write(target, snapshot, plan, reader, change)
+    edit = _write(target, snapshot, plan, reader, change)
     try:
-        return commits.commit(target, draft.change, commits.new_author(target))
+        return commits.commit(target, Change(append=edit), commits.new_author(target))
     except CommitUnknownError:
         raise  # the files may be in the table
     except ConflictError:
-        draft.discard()
+        discard(target.root.storage, target.schema, edit)
         if is_last:
             raise
         return None
     except PolynyaError:
-        draft.discard()
+        discard(target.root.storage, target.schema, edit)
         raise
 
 
-def _write(target: Target, snapshot: Snapshot | None, plan: Plan, reader: Reader, change: RowChange) -> _Draft:
+def _write(target: Target, snapshot: Snapshot | None, plan: Plan, reader: Reader, change: RowChange) -> Edit:
     """Write new files and vectors; what was begun is deleted when it fails."""
     buckets = read_bucket_state(target.root, snapshot, target.schema)
     writer = TableWriter(WriteSpec(target.root.storage, target.schema, buckets), target.surroundings.new_uuid)
@@ -146,22 +134,13 @@ def _write(target: Target, snapshot: Snapshot | None, plan: Plan, reader: Reader
         else:
             edit = Edit(pa.concat_tables([_deleted(target, snapshot, touched), added]))
         unless_written.pop_all()
-
-    def discard() -> None:
-        writer.abort()
-        new = edit.index.filter(pc.equal(edit.index["kind"], ADD))
-        try:
-            target.root.storage.delete(vector_paths(new, target.schema))
-        except StorageError:
-            return  # nothing refers to these files; orphan cleaning finds them
-
-    return _Draft(Change(append=edit, based_on=snapshot.id if snapshot is not None else 0), discard)
+    return edit
 
 
 def _touched(reader: Reader, files: pa.Table) -> Iterator[tuple[DataFile, Ints]]:
     """The files with rows that match and are not deleted yet, and where these rows are."""
     names = dict.fromkeys(path[0] for path in bind.columns(reader.predicate))
-    wanted = reader.schema.select(names)
+    wanted = reader.schema.select(names or reader.schema.names[:1])  # a batch without columns has no rows to count
 
     def find(file: DataFile) -> Ints:
         found = [
@@ -274,7 +253,7 @@ def _deleted(target: Target, snapshot: Snapshot | None, touched: Mapping[DataFil
 
 def require_changeable(schema: Schema) -> None:
     """Raise UnsupportedError for tables whose rows have ids that a change would have to keep."""
-    if schema.options.get("row-tracking.enabled", "false").lower() == "true":
+    if ROW_TRACKING_ENABLED.of(schema.options):
         raise UnsupportedError("option 'row-tracking.enabled' = 'true': polynya does not change rows that have ids")
 
 

@@ -230,41 +230,24 @@ class Steps:
 
 
 def steps_of(task: CompactionTask, rules: "StepRules") -> Steps:
-    """The steps of a task, in key order."""
+    """The steps of a task, in key order.
+
+    A large file that overlaps no other stands alone. What lies between two of these is written together, unless it is
+    one file, which then stands alone too. A file that stands alone moves to the output level or stays there, if it may.
+    """
     files, sections = _sections(task.files, rules.schema)
-    size, out = files["file_size"].to_numpy(), task.output_level
-    level = files["level"].to_numpy()
-    counts = np.bincount(sections)
-    forced = rules.must_rewrite(files)
-    moves = (level != out) & ~forced & _may_upgrade(files, task)
-    stays = (level == out) & ~forced
-    upgraded: list[int] = []
-    rewrites: list[list[int]] = []
-    waiting: list[int] = []
-
-    def settle(file: int) -> None:
-        """One file that no other overlaps, alone."""
-        if moves[file]:
-            upgraded.append(file)
-        elif not stays[file]:
-            rewrites.append([file])
-
-    def flush() -> None:
-        if len(waiting) == 1:
-            settle(waiting[0])
-        elif waiting:
-            rewrites.append(waiting.copy())
-        waiting.clear()
-
-    for file, section in enumerate(sections.tolist()):
-        if counts[section] > 1 or size[file] < rules.small_size_bytes:
-            waiting.append(file)
-        else:
-            flush()
-            settle(file)
-    flush()
+    overlaps = np.bincount(sections)[sections] > 1
+    is_apart = ~overlaps & (files["file_size"].to_numpy() >= rules.small_size_bytes)
+    opens = is_apart | np.append(True, is_apart[:-1])
+    group = np.cumsum(opens) - 1
+    stands_alone = ~overlaps & (np.bincount(group)[group] == 1)
+    is_there = files["level"].to_numpy() == task.output_level
+    may_keep = stands_alone & ~rules.must_rewrite(files)
+    moves = may_keep & ~is_there & _may_upgrade(files, task)
+    rewritten = ~moves & ~(may_keep & is_there)
     numbered = files.append_column("section", pa.array(sections, pa.int64()))
-    return Steps(files.take(pa.array(upgraded, pa.int64())), tuple(numbered.take(pa.array(one)) for one in rewrites))
+    rewrites = (numbered.filter(pa.array(rewritten & (group == one))) for one in np.unique(group[rewritten]))
+    return Steps(files.filter(pa.array(moves)), tuple(rewrites))
 
 
 @dataclass(frozen=True)

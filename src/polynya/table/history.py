@@ -133,6 +133,18 @@ def read_schema(root: TableRoot, id: int) -> Schema:
     return schema_file.decode(root.storage.read(name), name=name)
 
 
+def schemas_by_id(root: TableRoot, known: Schema) -> Callable[[int], Schema]:
+    """A function that gives versions of the schema by id, and reads each of them at most once."""
+    schemas = {known.id: known}
+
+    def schema_of(id: int) -> Schema:
+        if id not in schemas:
+            schemas[id] = read_schema(root, id)
+        return schemas[id]
+
+    return schema_of
+
+
 def schema_ids(root: TableRoot) -> list[int]:
     """Every schema id, ascending, by listing."""
     return _numbered(root, layout.SCHEMA_FOLDER, layout.SCHEMA_PREFIX)
