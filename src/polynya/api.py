@@ -5,9 +5,10 @@ an old view is fine, it commits onto the latest snapshot.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -18,7 +19,7 @@ from polynya.arrow.incoming import Rows
 from polynya.arrow.ingest import WriteRequest
 from polynya.arrow.rescale import rescale
 from polynya.arrow.row_changes import require_changeable
-from polynya.errors import InvalidInputError, NotFoundError
+from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
 from polynya.model import bind
 from polynya.model.literals import Value
 from polynya.model.options import require_readable, require_writable
@@ -124,6 +125,16 @@ def _open(root: TableRoot) -> "Table":
     if schema is None:
         raise NotFoundError(f"{root.storage.location} is not a Paimon table: it has no file schema/schema-0")
     return Table(root, schema, history.find_latest(root))
+
+
+def _later(what: str) -> Callable[..., NoReturn]:
+    """A method of the public contract that a coming release brings; until then it refuses."""
+
+    def refuse(self: "Table", *_arguments: object, **_options: object) -> NoReturn:
+        raise UnsupportedError(f"table {self.location}: {what} is not supported yet; use Java Paimon for it")
+
+    refuse.__doc__ = f"Refused for now: {what}."
+    return refuse
 
 
 @dataclass(frozen=True)
@@ -327,6 +338,16 @@ class Table:
             return self.scan(columns=(*self.schema.names, ROW_ID.name, SEQUENCE_NUMBER.name)).to_arrow()
         source = SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
         return system.system_table(name, source)
+
+    changes = _later("reading the changes between snapshots")
+    alter = _later("altering a table")
+    expire_snapshots = _later("expiring snapshots")
+    remove_orphans = _later("removing orphan files")
+    rollback = _later("rolling back")
+    create_tag = _later("creating tags")
+    delete_tag = _later("deleting tags")
+    create_branch = _later("creating branches")
+    fast_forward = _later("fast-forwarding to a branch")
 
     def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
         if columns is None:
