@@ -50,6 +50,16 @@ def test_rows_of_every_type_come_back(lake):
     assert rows_of(table.read()) == rows_of(frame)
 
 
+def test_partitions_of_any_characters_come_back(lake):
+    texts = ["a b", "ü𝒳", "50%", "%41", "x=y", "a/b", "c:d", "q?*[x]{y}", '"q"', "\\back", "#h", " pad ", "", None]
+    texts += ["__HIVE_DEFAULT_PARTITION__", "007"]
+    rows = lake.spark.createDataFrame(pa.table({"id": range(len(texts)), "p": pa.array(texts, pa.string())}))
+    table = lake.create_table("db.t", rows.schema, partition_by=["p"])
+    table.write(rows)
+    assert {row.id: row.p for row in table.read().collect()} == dict(enumerate(texts))
+    assert table.read().where("p = '007'").count() == 1
+
+
 def test_instants_are_stored_in_utc_whatever_the_session_says(lake):
     table = lake.create_table("db.t", lake.spark.sql("select timestamp'2024-03-10 12:00:00Z' ts").schema)
     table.write(lake.spark.sql("select timestamp'2024-03-10 12:00:00Z' ts"))

@@ -31,7 +31,7 @@ def session(master: str = "local[*]", **conf: str | int | bool) -> SparkSession:
 
     What the JVM is started with, such as its memory, only counts in a process that has none yet.
     """
-    os.environ.setdefault("JAVA_HOME", str(java_home_for_spark()))
+    os.environ["JAVA_HOME"] = str(java_home_for_spark())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
