@@ -274,6 +274,40 @@ def test_filter_committed_keeps_what_the_user_has_not_committed(target):
     assert commits.filter_committed(target.root, "other", [2, 1]) == [1, 2]
 
 
+def test_filter_committed_does_not_take_a_batch_commit_for_the_newest_identifier(target):
+    commit(target, append_of(new_file("a")), author("job", 1))
+    commit(target, append_of(new_file("b")), author("job"))
+    assert commits.filter_committed(target.root, "job", [1, 2]) == [2]
+
+
+def test_an_identifier_behind_a_larger_one_of_its_user_is_refused_or_found(target):
+    commit(target, append_of(new_file("a")), author("job", 3))
+    commit(target, append_of(new_file("b")), author("job", 5))
+    with pytest.raises(InvalidInputError, match="above 5, which the user committed in snapshot 2; nothing was publish"):
+        commit(target, append_of(new_file("c")), author("job", 4))
+    with pytest.raises(InvalidInputError, match="above 5"):
+        commit(target, append_of(new_file("c")), author("job", 1))
+    assert commit(target, append_of(new_file("b")), author("job", 5)).snapshot_id == 2
+    assert commit(target, append_of(new_file("a")), author("job", 3)).snapshot_id == 1
+    assert live_names(target) == ["a", "b"]
+
+
+def test_a_repeat_of_a_commit_that_may_have_expired_is_unknown(target):
+    commit(target, append_of(new_file("a")), author("job", 3))
+    commit(target, append_of(new_file("b")), author("job", 5))
+    target.root.storage.delete(["snapshot/snapshot-1"])
+    with pytest.raises(CommitUnknownError, match="its snapshot have expired"):
+        commit(target, append_of(new_file("a")), author("job", 3))
+    assert live_names(target) == ["a", "b"]
+
+
+def test_a_larger_identifier_that_wins_the_race_is_seen(target):
+    other = lambda: commit(target, append_of(new_file("b")), author("job", 2))  # noqa: E731
+    with pytest.raises(InvalidInputError, match="above 2"):
+        commit(racing(target, other), append_of(new_file("a")), author("job", 1))
+    assert live_names(target) == ["b"]
+
+
 # Unknown outcomes and failures at every call
 
 

@@ -21,7 +21,14 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow.compute as pc
 
-from polynya.errors import AlreadyExistsError, CommitUnknownError, ConflictError, PolynyaError, StorageError
+from polynya.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    ConflictError,
+    InvalidInputError,
+    PolynyaError,
+    StorageError,
+)
 from polynya.model.schema import Schema
 from polynya.paimon import hint, layout, snapshot
 from polynya.paimon.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
@@ -136,14 +143,34 @@ def find_committed(
 ) -> Snapshot | None:
     """The snapshot, later than `after`, that this author made with this identifier, or None.
 
-    A user's identifiers rise, so the search ends at the first smaller one of the same user.
+    A user's identifiers rise, so the search ends at the first smaller one. A commit that comes behind a larger one of
+    its user is an InvalidInputError, or a CommitUnknownError where its own snapshot may have expired.
     """
+    later, may_be_expired = None, False
     for one in history.newest_first(root, latest_id):
         if one.id <= after or (one.commit_user == author.user and one.commit_identifier < author.identifier):
-            return None
+            break
         if _is_by(one, author, kind):
             return one
+        is_later = one.commit_user == author.user and author.identifier < one.commit_identifier
+        if is_later and one.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+            later = later or one
+    else:
+        may_be_expired = not history.has_snapshot(root, 1)
+    if later is not None:
+        raise _out_of_order(root, author, later, may_be_expired=may_be_expired)
     return None
+
+
+def _out_of_order(root: TableRoot, author: Author, later: Snapshot, *, may_be_expired: bool) -> PolynyaError:
+    """Why a commit is refused behind a later one of its user: a repeat of either could not be told any more."""
+    message = (
+        f"commit {author.identifier} of user {author.user} to {root.storage.location}: expected an identifier above "
+        f"{later.commit_identifier}, which the user committed in snapshot {later.id}"
+    )
+    if may_be_expired:
+        return CommitUnknownError(f"{message}; the commit may have been made and its snapshot have expired")
+    return InvalidInputError(f"{message}; nothing was published; give each writer a user of its own")
 
 
 def find_repeated(root: TableRoot, author: Author, kind: CommitKind) -> Commit | None:
@@ -156,7 +183,8 @@ def find_repeated(root: TableRoot, author: Author, kind: CommitKind) -> Commit |
 def filter_committed(root: TableRoot, user: str, identifiers: list[int]) -> list[int]:
     """Those of the identifiers that the user has not committed yet, ascending."""
     recent = history.newest_first(root, history.find_latest_id(root) or 0)
-    newest = next((one.commit_identifier for one in recent if one.commit_user == user), None)
+    own = (one.commit_identifier for one in recent if one.commit_user == user)
+    newest = next((one for one in own if one != BATCH_COMMIT_IDENTIFIER), None)
     return sorted(one for one in identifiers if newest is None or one > newest)
 
 
