@@ -110,6 +110,8 @@ class _Publisher:
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
             self._put(current, made, latest.id)
+        elif current.hinted != latest.id:
+            twin_store.put_hint(self.folder, latest.id)
         old = {one.snapshot_id for one in kept}
         return Published(
             location, latest.id, tuple(one.snapshot_id for one in made.snapshots if one.snapshot_id not in old)
@@ -333,12 +335,13 @@ class _Publisher:
 
     def _put(self, current: Current | None, made: TableMetadata, version: int) -> None:
         """Publish, then clear away; what was rolled back goes before, since readers would count on to it."""
-        if current is not None and current.version > version:
-            twin_store.drop_above(self.folder, version)
-        is_there = current is not None and version in twin_store.versions(self.folder)
-        twin_store.put_version(self.folder, version, made, replaces=is_there)
+        there = current.versions if current is not None else ()
+        twin_store.drop_versions(self.folder, [one for one in there if one > version])
+        replaces = current is not None and current.version >= version
+        twin_store.put_version(self.folder, version, made, replaces=replaces)
         if self.settings.deletes_old_versions:
-            twin_store.drop_old_versions(self.folder, version, self.settings.previous_versions_max)
+            older = [one for one in there if one < version]
+            twin_store.drop_versions(self.folder, older[: max(0, len(older) - self.settings.previous_versions_max)])
         lists = {one.manifest_list for one in made.snapshots}
         gone = [one for one in current.metadata.snapshots if one.manifest_list not in lists] if current else []
         twin_store.drop_unreachable(self.folder, gone, made.snapshots)

@@ -19,48 +19,43 @@ from polynya.table.twin_manifests import TwinFolder
 
 @dataclass(frozen=True)
 class Current:
-    """The metadata that readers see, and its version."""
+    """The newest metadata, its version, all versions that are there, and the one that the hint names."""
 
     version: int
     metadata: TableMetadata
+    versions: tuple[int, ...]
+    hinted: int | None
 
 
 def find_current(folder: TwinFolder) -> Current | None:
-    """The version that the hint names, or a later one that follows it; without a hint the highest there is."""
-    version = _hinted(folder)
-    if version is None or not _has(folder, version):
-        version = max(versions(folder), default=None)
-    if version is None:
-        return None
-    while _has(folder, version + 1):
-        version += 1
-    name = layout.metadata_name(version)
-    return Current(version, metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}"))
-
-
-def versions(folder: TwinFolder) -> list[int]:
-    """The versions whose files are in the folder, ascending."""
+    """The newest version there is; a publish that broke off may have left the hint behind it."""
     names = [blob.name for page in folder.storage.list("") for blob in page.blobs]
-    return sorted(version for version, name in layout.versions(names).items() if name == layout.metadata_name(version))
+    found = layout.versions(names)
+    versions = sorted(version for version, name in found.items() if name == layout.metadata_name(version))
+    if not versions:
+        return None
+    name = layout.metadata_name(versions[-1])
+    newest = metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}")
+    return Current(versions[-1], newest, tuple(versions), _hinted(folder))
 
 
 def put_version(folder: TwinFolder, version: int, made: TableMetadata, *, replaces: bool) -> None:
     """Make the metadata current; AlreadyExistsError when somebody else was first, unless it replaces its version."""
-    name = layout.metadata_name(version)
     put = folder.storage.put if replaces else folder.storage.put_new
-    put(name, metadata.encode(made))
+    put(layout.metadata_name(version), metadata.encode(made))
+    put_hint(folder, version)
+
+
+def put_hint(folder: TwinFolder, version: int) -> None:
+    """Point readers to a version."""
     folder.storage.put(layout.VERSION_HINT, layout.encode_hint(version))
 
 
-def drop_above(folder: TwinFolder, version: int) -> None:
-    """Delete the versions above one."""
-    folder.storage.delete([layout.metadata_name(one) for one in versions(folder) if one > version])
-
-
-def drop_old_versions(folder: TwinFolder, version: int, keep: int) -> None:
-    """Delete the versions before one, but for the newest few."""
-    older = [one for one in versions(folder) if one < version]
-    folder.storage.delete([layout.metadata_name(one) for one in older[: len(older) - keep]])
+def drop_versions(folder: TwinFolder, versions: Iterable[int]) -> None:
+    """Delete metadata files."""
+    names = [layout.metadata_name(one) for one in versions]
+    if names:
+        folder.storage.delete(names)
 
 
 def drop_unreachable(folder: TwinFolder, gone: Sequence[IcebergSnapshot], kept: Sequence[IcebergSnapshot]) -> None:
@@ -93,14 +88,6 @@ def _hinted(folder: TwinFolder) -> int | None:
         return layout.decode_hint(folder.storage.read(layout.VERSION_HINT))
     except NotFoundError:
         return None
-
-
-def _has(folder: TwinFolder, version: int) -> bool:
-    try:
-        folder.storage.size(layout.metadata_name(version))
-    except NotFoundError:
-        return False
-    return True
 
 
 def _metas(folder: TwinFolder, lists: Iterable[str]) -> pa.Table:

@@ -1,0 +1,95 @@
+"""Publishing the twin while the store fails, and while others publish."""
+
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import polynya
+from fault_storage import FaultPlan, FaultStorage
+from iceberg_twin import assert_twin, load
+from polynya.errors import StorageError
+
+COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.string())])
+
+
+def rows(first, count=3):
+    return pa.table({"id": list(range(first, first + count)), "p": ["a", None, "c"][:count]}, schema=COLUMNS)
+
+
+@pytest.fixture
+def table(tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path / "wh")
+    warehouse.create_database("db")
+    made = warehouse.create_table("db.t", COLUMNS, partition_by=["p"], options={"deletion-vectors.enabled": "true"})
+    made.write(rows(0))
+    made.write(rows(3))
+    made.publish_iceberg()
+    made.delete("id = 1")
+    made.write(rows(6, 1), mode="overwrite", partition={"p": "a"})
+    return made.refresh()
+
+
+def _at_fault(table, plan):
+    return replace(table, root=replace(table.root, storage=FaultStorage(table.root.storage, plan)))
+
+
+def _copy(table, folder):
+    """The table elsewhere, with a twin that stands at snapshot 2; metadata names its files by absolute paths."""
+    shutil.copytree(table.location, folder, ignore=shutil.ignore_patterns("metadata"))
+    snapshots = folder / "snapshot"
+    later = {id: (snapshots / f"snapshot-{id}").read_bytes() for id in (3, 4)}
+    for id in later:
+        (snapshots / f"snapshot-{id}").unlink()
+    (snapshots / "LATEST").write_text("2")
+    polynya.open_table(folder).publish_iceberg()
+    for id, data in later.items():
+        (snapshots / f"snapshot-{id}").write_bytes(data)
+    (snapshots / "LATEST").write_text("4")
+    return polynya.open_table(folder)
+
+
+def test_a_publish_that_fails_anywhere_is_made_good_by_the_next(table, tmp_path):
+    plan = FaultPlan()
+    _at_fault(_copy(table, tmp_path / "probe"), plan).publish_iceberg()
+    writes = [place for place, (verb, _) in enumerate(plan.calls, 1) if verb in ("put", "put_new", "delete")]
+    assert len(writes) > 8
+    for number, place in enumerate([*writes, *writes[-4:]]):
+        copy = _copy(table, tmp_path / f"t-{number}")
+        with pytest.raises(StorageError, match="planned fault"):
+            _at_fault(copy, FaultPlan(place, after=number >= len(writes) or number % 2 == 1)).publish_iceberg()
+        copy.publish_iceberg()
+        assert_twin(copy)
+        assert [one.snapshot_id for one in load(copy).metadata.snapshots] == [2, 3, 4]
+
+
+def test_many_publishers_at_once_make_one_history(table):
+    failures = []
+
+    def work(number):
+        try:
+            for step in range(3):
+                polynya.open_table(table.location).write(rows(100 * number + 3 * step))
+                polynya.open_table(table.location).publish_iceberg()
+        except polynya.PolynyaError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not [one for one in failures if not isinstance(one, polynya.ConflictError)]
+    table.publish_iceberg()
+    assert_twin(table)
+    ids = [one.snapshot_id for one in load(table).metadata.snapshots]
+    assert ids == list(range(2, table.refresh().snapshot.id + 1))
+
+
+def test_a_branch_has_no_twin(table):
+    shutil.copytree(Path(table.location, "schema"), Path(table.location, "branch", "branch-b", "schema"))
+    with pytest.raises(polynya.InvalidInputError, match="branch 'b'"):
+        table.branch("b").publish_iceberg()
