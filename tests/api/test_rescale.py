@@ -74,6 +74,16 @@ def test_a_partition_can_be_rescaled_alone(tmp_path: Path) -> None:
     assert (counts(table), read(table)) == ({4}, before)
 
 
+def test_partitions_with_the_right_number_of_buckets_take_rows_meanwhile(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.rescale(4, {"p": "a"})
+    before = len(read(table))
+    new = rows(range(200, 203), 0)
+    new = new.set_column(new.schema.get_field_index("p"), "p", pa.array(["a"] * new.num_rows))
+    table.write(new)
+    assert len(read(table)) == before + new.num_rows
+
+
 def test_rows_of_a_late_writer_are_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path, write_only="true")
     original, raced = rescaling._written, []

@@ -82,12 +82,19 @@ def _cast(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
             f"column '{name}': expected {wanted}, found {array.type}, whose values may not fit; cast the column"
         )
     try:
-        cast = array.cast(wanted, safe=True)
+        cast = _wide(array, wanted).cast(wanted, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(f"column '{name}': {array.type} does not fit {wanted}: {error}") from error
     if _infinite_count(cast) != _infinite_count(array):
         raise InvalidInputError(f"column '{name}': {array.type} does not fit {wanted}: a number is too large")
     return cast
+
+
+def _wide(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Integers on their way to decimals, in one that holds any of them: Arrow casts by type, not by value."""
+    if not (pa.types.is_integer(array.type) and pa.types.is_decimal(wanted)):
+        return array
+    return array.cast(pa.decimal128(min(38, 20 + wanted.scale), wanted.scale))
 
 
 def _is_lossless(found: pa.DataType, wanted: pa.DataType) -> bool:

@@ -88,6 +88,7 @@ class TableWriter:
     def _writer(self, key: tuple[bytes, int]) -> AppendWriter | KeyWriter:
         writer = self._open.get(key)
         if writer is None:
+            self._spec.buckets.require_count(key[0])
             place = Place(*key, self._spec.buckets.bucket_count)
             first = self._next_sequences.get(key, self._spec.buckets.next_sequence(*key))
             if self._has_key:

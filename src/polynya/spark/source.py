@@ -208,7 +208,8 @@ class _Writing(DataSourceArrowWriter):  # type: ignore[misc]  # pyspark is not f
         if context is None or bucket_mode(spec.schema) is not BucketMode.HASH_FIXED:
             return self._job
         offset = context.partitionId() * SEQUENCES_PER_TASK
-        buckets = _Shared(spec.buckets.bucket_count, spec.buckets.next_sequences, offset)
+        held = spec.buckets
+        buckets = _Shared(held.bucket_count, held.next_sequences, held.run_counts, held.other_counts, offset=offset)
         return replace(self._job, spec=replace(spec, buckets=buckets))
 
 

@@ -23,6 +23,15 @@ class BucketState:
     bucket_count: int
     next_sequences: dict[tuple[bytes, int], int] = field(default_factory=dict)
     run_counts: dict[tuple[bytes, int], int] = field(default_factory=dict)  # sorted runs of a bucket, at most
+    other_counts: dict[bytes, int] = field(default_factory=dict)  # partitions with another number of buckets
+
+    def require_count(self, partition: bytes) -> None:
+        """Raise InvalidInputError when the partition has another number of buckets than the table."""
+        if partition in self.other_counts:
+            raise InvalidInputError(
+                f"option 'bucket' is {self.bucket_count}, but a partition that is written to has "
+                f"{self.other_counts[partition]} buckets; rescale or overwrite the partition before adding rows to it"
+            )
 
     def next_sequence(self, partition: bytes, bucket: int) -> int:
         """The number that the next row of the bucket gets."""
@@ -30,15 +39,11 @@ class BucketState:
 
 
 def read_bucket_state(root: TableRoot, snapshot: Snapshot | None, schema: Schema) -> BucketState:
-    """The state that writers of a table with fixed buckets build on; tables without buckets need none.
-
-    InvalidInputError when a partition has another number of buckets than the table.
-    """
+    """The state that writers of a table with fixed buckets build on; tables without buckets need none."""
     count = BUCKET.of(schema.options)
     if bucket_mode(schema) is BucketMode.UNAWARE or snapshot is None:
         return BucketState(count)
     live = entries.read_live(root, snapshot, COLUMNS)
-    _require_count(live, count)
     live = live.append_column("is_level_0", pc.equal(live["level"], 0).cast(pa.int64()))
     found = live.group_by(["partition", "bucket"]).aggregate(
         [("max_sequence_number", "max"), ("is_level_0", "sum"), ("level", "count_distinct")]
@@ -46,13 +51,11 @@ def read_bucket_state(root: TableRoot, snapshot: Snapshot | None, schema: Schema
     keys = list(zip(found["partition"].to_pylist(), found["bucket"].to_pylist(), strict=True))
     numbers = pc.add(found["max_sequence_number_max"], 1).to_pylist()
     runs = pc.add(found["is_level_0_sum"], found["level_count_distinct"]).to_pylist()
-    return BucketState(count, dict(zip(keys, numbers, strict=True)), dict(zip(keys, runs, strict=True)))
+    by_bucket = (dict(zip(keys, values, strict=True)) for values in (numbers, runs))
+    return BucketState(count, *by_bucket, _other_counts(live, count))
 
 
-def _require_count(live: pa.Table, count: int) -> None:
-    for found in live["total_buckets"].unique().to_pylist():
-        if found > 0 and found != count:
-            raise InvalidInputError(
-                f"option 'bucket' is {count}, but a partition has {found} buckets; "
-                "overwrite the partitions with the new number of buckets (rescale) before adding rows"
-            )
+def _other_counts(live: pa.Table, count: int) -> dict[bytes, int]:
+    totals = live["total_buckets"]
+    others = live.filter(pc.and_(pc.greater(totals, 0), pc.not_equal(totals, count)))
+    return dict(zip(others["partition"].to_pylist(), others["total_buckets"].to_pylist(), strict=True))
