@@ -84,3 +84,11 @@ def test_local_use_does_not_import_obstore(tmp_path):
 
 def test_local_storages_of_one_place_are_equal(tmp_path):
     assert open_storage(tmp_path) == LocalStorage(str(tmp_path)) == open_storage(f"file://{tmp_path}")
+
+
+def test_an_encoded_step_upwards_in_a_file_url_is_a_name(tmp_path):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "secret").touch()
+    for step in ("%2e%2e", "%2E.", "..%2Fx%2F.."):
+        path = f"{tmp_path}/inside/{step}/secret"
+        assert open_storage(f"file:{path}").location.startswith(f"{tmp_path}/inside/")

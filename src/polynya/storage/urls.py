@@ -82,7 +82,8 @@ def _path_of_file_url(url: str) -> str:
         raise InvalidInputError(f"{url}: expected file:/path or file:///path, without a host")
     if "%" in path and _ENCODED_PATH.fullmatch(path) and not os.path.exists(path):
         decoded = unquote(path)
-        if "\0" not in decoded and os.path.exists(decoded):
+        # Whoever checked the text for '..' must not get one out of %2e%2e.
+        if "\0" not in decoded and ".." not in decoded.split("/") and os.path.exists(decoded):
             return decoded
     return path
 
