@@ -272,3 +272,18 @@ def test_flipped_bits_raise_nothing_but_named_errors(kind, flips):
     except (CorruptFileError, UnsupportedError) as error:
         message = str(error)
     assert "'damaged'" in message
+
+
+CONTRADICTIONS = [
+    ("index_type", "DELETION_VECTORZ", "dv_ranges: expected with index_type DELETION_VECTORS and no other"),
+    ("index_type", "HASH", "found 'HASH'"),
+    ("dv_ranges", None, "found 'DELETION_VECTORS'"),
+    ("dv_ranges", [None], "expected a range for each vector, found null"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "message"), CONTRADICTIONS)
+def test_deletion_vectors_are_never_lost_to_a_damaged_type_or_range(column, value, message):
+    entries = index_manifest.decode(sources("dv_append", "index-manifest-")[-1:])
+    with pytest.raises(CorruptFileError, match=rf"'f': .*{re.escape(message)}"):
+        index_manifest.decode([AvroSource("f", index_manifest.encode(replaced(entries, column, value)))])

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.codec.avro import AvroSource, Column
+from polynya.codec.avro import AvroSource, Column, Decoded
 from polynya.paimon.avro_file import AvroKind, check_codes, check_file_names
 
 VERSION = 1
+DELETION_VECTORS = "DELETION_VECTORS"
 
 #: Names in the table, and in the file.
 _RANGE_NAMES = {"file_name": "f0", "offset": "f1", "length": "f2", "cardinality": "_CARDINALITY"}
@@ -84,6 +85,7 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
     decoded = _KIND.decode(files, columns)
     check_codes(decoded, "kind", "ADD", "DELETE")
     check_file_names(decoded, "file_name")
+    _check_ranges(decoded)
     return _renamed(decoded.table, SCHEMA)
 
 
@@ -95,6 +97,19 @@ def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -
 def empty() -> pa.Table:
     """No index files."""
     return _EMPTY
+
+
+def _check_ranges(decoded: Decoded) -> None:
+    """Raise CorruptFileError where ranges and type contradict each other: deleted rows would come back unnoticed."""
+    if not {"index_type", "dv_ranges"} <= set(decoded.table.column_names):
+        return
+    ranges, types = decoded.table["dv_ranges"], decoded.table["index_type"]
+    contradicts = pc.xor(pc.is_valid(ranges), pc.equal(types, DELETION_VECTORS))
+    decoded.reject(contradicts, f"dv_ranges: expected with index_type {DELETION_VECTORS} and no other", "index_type")
+    if pc.list_flatten(ranges).null_count:
+        absent = pc.list_parent_indices(ranges).filter(pc.is_null(pc.list_flatten(ranges)))
+        rows = pc.is_in(pa.array(range(len(ranges))), value_set=absent.unique().cast(pa.int64()))
+        decoded.reject(rows, "dv_ranges: expected a range for each vector, found null")
 
 
 def _renamed(table: pa.Table, schema: pa.Schema) -> pa.Table:

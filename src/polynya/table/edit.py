@@ -19,7 +19,7 @@ from polynya.paimon import index_manifest, manifest
 from polynya.paimon.snapshot import CommitKind
 from polynya.table.entries import ADD, DELETE
 
-DELETION_VECTORS = "DELETION_VECTORS"
+DELETION_VECTORS = index_manifest.DELETION_VECTORS
 HASH = "HASH"
 
 
