@@ -11,9 +11,11 @@ Paths are relative to the table. A branch has its own schemas, snapshots, change
 functions take the branch); data, manifests, indexes and statistics of all branches stand in the table's folders.
 """
 
+import re
 from collections.abc import Iterable
 
 from polynya.errors import CorruptFileError, InvalidInputError
+from polynya.storage.names import BAD_FILE_NAME
 
 MAIN_BRANCH = "main"
 SCHEMA_FOLDER = "schema"
@@ -44,6 +46,7 @@ INDEX_SUFFIX = ".index"
 POSTPONE_BUCKET = -2
 SUCCESS_FILE = "_SUCCESS"
 
+_BAD_FILE_NAME = re.compile(BAD_FILE_NAME)
 _LONG_DIGITS = 19
 _CODEC_EXTENSIONS = {"gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
 _COMPRESSED_EXTENSIONS = frozenset(("gz", "bz2", "deflate", "snappy", "lz4", "zst"))
@@ -195,7 +198,7 @@ def named(names: Iterable[str], prefix: str) -> list[str]:
 
 def is_plain(file_name: str) -> bool:
     """Whether the name stays in the folder it stands in: no slash, no NUL, not empty, not a dot or two."""
-    return file_name not in ("", ".", "..") and not any(mark in file_name for mark in "/\\\0")
+    return not _BAD_FILE_NAME.search(file_name) and "\\" not in file_name
 
 
 def require_plain(file_name: str, *, name: str, part: str) -> str:

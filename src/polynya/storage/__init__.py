@@ -2,7 +2,7 @@
 
 from polynya.storage.local import LocalStorage
 from polynya.storage.memory import MemoryStorage, open_memory
-from polynya.storage.names import BAD_FILE_NAME, require_file_name
+from polynya.storage.names import BAD_FILE_NAME
 from polynya.storage.protocol import Blob, Page, Storage
 from polynya.storage.urls import open_storage
 
@@ -15,5 +15,4 @@ __all__ = [
     "Storage",
     "open_memory",
     "open_storage",
-    "require_file_name",
 ]

@@ -6,12 +6,11 @@ neither leave the root nor stand for two blobs. A folder name is a blob name, or
 
 import re
 
-from polynya.errors import CorruptFileError, InvalidInputError
+from polynya.errors import InvalidInputError
 
 #: Matches what a file name in metadata must not be. RE2 understands it too, so it also checks a column of names.
 BAD_FILE_NAME = r"^$|^\.\.?$|[/\x00]"
 
-_BAD_FILE_NAME = re.compile(BAD_FILE_NAME)
 _BAD_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\x00")
 
 
@@ -41,13 +40,6 @@ def require_move(old: str, new: str) -> None:
     require_blob(new)
     if new == old or new.startswith(old + "/"):
         raise InvalidInputError(f"folder {old!r} cannot move to {new!r}, which is in it")
-
-
-def require_file_name(name: str, what: str) -> str:
-    """Return a file name found in metadata; CorruptFileError (opening with `what`) if it could leave its folder."""
-    if _BAD_FILE_NAME.search(name):
-        raise CorruptFileError(f"{what}: expected a plain file name, found {name!r}")
-    return name
 
 
 def join(folder: str, name: str) -> str:
