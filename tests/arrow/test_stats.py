@@ -92,6 +92,13 @@ def test_key_columns_of_thin_files_are_kept_longer():
     assert modes == (parse_mode("truncate(128)"), NONE)
 
 
+def test_key_columns_do_not_count_among_the_first():
+    fields = [t.Field(id, name, t.Int()) for id, name in enumerate(("k", "own", "v", "w"))]
+    options = {"metadata.stats-keep-first-n-columns": "2", "fields.own.stats-mode": "counts"}
+    kept, own, key = parse_mode("truncate(16)"), parse_mode("counts"), parse_mode("truncate(128)")
+    assert column_modes(fields, options, key_columns={"k"}) == (key, own, kept, NONE)
+
+
 @pytest.mark.parametrize("text", ["some", "truncate(0)", "truncate(x)", ""])
 def test_an_unknown_mode_is_refused(text):
     with pytest.raises(InvalidInputError, match=r"metadata\.stats-mode"):

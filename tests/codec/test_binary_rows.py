@@ -120,6 +120,11 @@ def test_time_beyond_the_nanoseconds_of_arrow_is_unsupported():
         decode_rows(pa.array([data]), [pa.timestamp("ns")], name="rows")
 
 
+def test_the_first_and_the_last_nanosecond_of_arrow_come_back():
+    times = pa.array([1 - 2**63, -1, 0, None, 2**63 - 1], pa.timestamp("ns"))
+    assert decode_rows(encode_rows([times]), [times.type], name="rows")[0].equals(times)
+
+
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(InvalidInputError, match="columns of 1 rows"):
         encode_rows([pa.array([1]), pa.array([1, 2])])
