@@ -34,6 +34,8 @@ WRITE_ONLY = {"bucket": "2", "write-only": "true"}
 
 def manifests(stage: Stage) -> None:
     """Decoding manifests, and merging them."""
+    import datafusion  # noqa: F401 - a process that has not loaded it decodes few entries without
+
     count = stage.rows(100_000)
     data = manifest.encode(manifest_decode.entries(count))
     plain = manifest_decode.uncompressed(data)
