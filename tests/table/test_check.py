@@ -11,7 +11,10 @@ import polynya
 from commit_cases import append_of, author, files_of, latest, new_file, new_target, store_files, table_schema, vectors
 from fault_storage import FaultPlan, FaultStorage
 from golden_data import golden_names, golden_table
+from polynya.paimon import index_manifest
 from polynya.paimon import snapshot as snapshots
+from polynya.paimon.layout import manifest_path
+from polynya.paimon.manifest import DELETE
 from polynya.storage import MemoryStorage
 from polynya.table import check
 from polynya.table.commit import commit
@@ -104,7 +107,16 @@ def test_a_hint_that_lags_behind_is_fine(table):
 
 def test_a_damaged_snapshot_is_reported(table):
     files_under(table, "snapshot/snapshot-2")[0].write_bytes(b"{")
-    assert "cannot be read" in table.check().problems[0].what
+    first = table.check().problems[0]
+    assert "cannot be read" in first.what
+    assert first.where == "snapshot/snapshot-2"
+
+
+@pytest.mark.parametrize("pattern", ["manifest/manifest-list-*-0", "manifest/manifest-[0-9a-f]*-0"])
+def test_a_damaged_file_of_the_right_size_is_reported(table, pattern):
+    damaged = files_under(table, pattern)[0]
+    damaged.write_bytes(bytes(damaged.stat().st_size))
+    assert f"'manifest/{damaged.name}': expected an Avro container" in only(table.check()).what
 
 
 def test_a_missing_schema_is_reported(table):
@@ -121,16 +133,23 @@ def test_wrong_counts_are_reported(table):
     assert "totalRecordCount is 7" in report.problems[0].what
 
 
-def test_a_data_file_with_other_rows_is_reported_by_a_deep_check(table):
-    first, second = files_under(table, "p=1/bucket-0/data-*")[:2]
-    rows = pq.read_table(first)
-    sizes = first.stat().st_size
-    pq.write_table(pa.concat_tables([rows, rows]), second)
-    data = second.read_bytes()
-    second.write_bytes(data[:sizes] if len(data) > sizes else data)
-    report = table.check(deep=True)
-    assert not report.is_sound
-    assert any(second.name in problem.where for problem in report.problems)
+def test_a_data_file_with_other_rows_is_reported_by_a_deep_check(tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    table = warehouse.create_table("db.t", pa.schema([("v", pa.int64())]))
+    table.write(pa.table({"v": [1, 2, 3]}))
+    [data_file] = files_under(table, "bucket-0/data-*")
+    size = data_file.stat().st_size
+    for length in range(size):  # a sound file of the recorded size, with a row less
+        with pq.ParquetWriter(data_file, pa.schema([("v", pa.int64())]), store_schema=False) as writer:
+            writer.write_table(pa.table({"v": [1, 2]}))
+            writer.add_key_value_metadata({"note": "x" * length})
+        if data_file.stat().st_size >= size:
+            break
+    assert data_file.stat().st_size == size
+    table = table.refresh()
+    assert table.check().is_sound
+    assert only(table.check(deep=True)).what == "data file holds 2 rows, expected 3"
 
 
 def test_overlapping_keys_on_one_level_are_reported():
@@ -145,13 +164,35 @@ def test_overlapping_keys_on_one_level_are_reported():
 
 def test_a_deletion_vector_of_a_dead_file_is_reported():
     target = new_target()
+    target.root.storage.put("index/i1", bytes(10))
+    store_files(target, files_of(new_file("a")))
+    change = Change(Edit(files_of(new_file("a")), index=vectors("i1", "a")))
+    commit(target, change, author("1"))
+    assert check.check(target.root, target.schema, latest(target)).is_sound
+    stray = manifest_path(latest(target).index_manifest)
+    target.root.storage.put(stray, index_manifest.encode(vectors("i1", "b"), codec="null", level=1))
+    problem = only(check.check(target.root, target.schema, latest(target)))
+    assert problem.what == "deletion vector of data file b, which is not live in snapshot 1"
+    assert problem.where == "index/i1"
+
+
+def test_a_cut_index_file_is_reported_of_whichever_snapshot():
+    target = new_target()
     store_files(target, files_of(new_file("a")))
     commit(target, append_of(new_file("a")), author("1"))
     commit(target, Change(Edit(index=vectors("i1", "a"))), author("2"))
-    target.root.storage.put("index/i1", bytes(10))
+    commit(
+        target, Change(Edit(index=pa.concat_tables([vectors("i1", "a", kind=DELETE), vectors("i2", "a")]))), author("3")
+    )
+    commit(target, append_of(new_file("a", 2)), author("4"))
+    store_files(target, files_of(new_file("a", 2)))
+    for name in ("i1", "i2"):
+        target.root.storage.put(f"index/{name}", bytes(10))
     assert check.check(target.root, target.schema, latest(target)).is_sound
     target.root.storage.put("index/i1", bytes(9))
     assert "index file has 9 bytes, expected 10" in only(check.check(target.root, target.schema, latest(target))).what
+    target.root.storage.delete(["index/i1"])
+    assert only(check.check(target.root, target.schema, latest(target))).what == "index file is missing"
 
 
 def test_the_table_is_listed_once_and_no_file_is_measured():

@@ -7,9 +7,10 @@ files outside of the table, changelog files that share one file, and (deep) form
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options_data import INDEX_FILE_IN_DATA_FILE_DIR
 from polynya.model.options_keys import PK_CLUSTERING_OVERRIDE
 from polynya.model.schema import Schema
-from polynya.paimon import hint, layout, manifest, manifest_list
+from polynya.paimon import hint, index_manifest, layout, manifest, manifest_list
 from polynya.paimon.snapshot import Snapshot
 from polynya.table import conflict, entries, history
 from polynya.table.edit import DELETION_VECTORS, rows_of
@@ -36,6 +37,7 @@ SHARED_CHANGELOG_MARK = ".cc-"  # in the name of a changelog that is a range of 
 PROBLEMS_MAX = 100  # of one sort; more would say nothing new
 
 RowCounter = Callable[[str], int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,10 @@ def check(root: TableRoot, schema: Schema, snapshot: Snapshot | None, count_rows
     """Check the branch, and `snapshot` in depth; `count_rows` opens a data file and counts, for a deep check."""
     listing = _list(root)
     problems = [*_hint_problems(root, listing), *_schema_problems(root, listing)]
-    kept = _readable(problems, [partial(history.read_snapshot, root, id) for id in history.snapshot_ids(root)])
-    tags = _readable(problems, [partial(history.read_tag, root, name) for name in history.tag_names(root)])
+    ids, tag_names = history.snapshot_ids(root), history.tag_names(root)
+    snapshot_readers = {layout.snapshot_name(id, root.branch): partial(history.read_snapshot, root, id) for id in ids}
+    tag_readers = {layout.tag_name(name, root.branch): partial(history.read_tag, root, name) for name in tag_names}
+    kept, tags = _readable(snapshot_readers, problems), _readable(tag_readers, problems)
     problems += _gap_problems(root, kept)
     view = [] if snapshot is None else [snapshot]
     every = [*kept, *tags, *view]
@@ -78,7 +82,7 @@ def check(root: TableRoot, schema: Schema, snapshot: Snapshot | None, count_rows
     lists = _check_lists(listing, every, problems)
     if problems:
         return Report(tuple(problems[:PROBLEMS_MAX]))  # what hangs on a missing list cannot be looked at
-    metas = entries.read_lists(root, lists) if lists else manifest_list.empty()
+    metas = _read_lists(root, lists, problems)
     metas = metas.take(_first_of_each(metas["file_name"].combine_chunks()))
     problems += listing.compare(_manifest_paths(metas), metas["file_size"], "manifest")
     if problems:
@@ -136,14 +140,16 @@ def _folder(root: TableRoot, folder: str) -> str:
     return layout.branch_prefix(root.branch) + folder
 
 
-def _readable(problems: list[Problem], readers: Iterable[Callable[[], Snapshot]]) -> list[Snapshot]:
-    """The snapshots that can be read; the others become problems."""
+def _readable(readers: Mapping[str, Callable[[], T]], problems: list[Problem]) -> list[T]:
+    """What can be read of the files; damaged ones become problems, and one that has gone since was expired."""
     good = []
-    for read in readers:
+    for path, read in readers.items():
         try:
             good.append(read())
         except CorruptFileError as error:
-            problems.append(Problem(f"cannot be read: {error}", layout.SNAPSHOT_FOLDER, RESTORE))
+            problems.append(Problem(f"cannot be read: {error}", path, RESTORE))
+        except NotFoundError:
+            continue
     return good
 
 
@@ -199,6 +205,15 @@ def _check_lists(listing: _Listing, snapshots: list[Snapshot], problems: list[Pr
     return list(lists)
 
 
+def _read_lists(root: TableRoot, lists: list[str], problems: list[Problem]) -> pa.Table:
+    """What the lists say; damaged ones become problems."""
+    try:
+        return entries.read_lists(root, lists) if lists else manifest_list.empty()
+    except CorruptFileError:  # one by one, to tell which
+        readers = {layout.manifest_path(one): partial(entries.read_lists, root, [one]) for one in lists}
+        return pa.concat_tables([manifest_list.empty(), *_readable(readers, problems)])
+
+
 def _first_of_each(names: pa.Array) -> pa.Array:
     """Where each name stands first."""
     return pa.array(np.unique(names.dictionary_encode().indices, return_index=True)[1])
@@ -224,6 +239,7 @@ def _content_problems(content: _Content, kept: list[Snapshot], views: list[Snaps
             live = entries.read_live(root, one, COLUMNS)
             needed.append(live)
             yield from _live_problems(content, one, live)
+    yield from _index_problems(content, [*kept, *views])
     if needed:
         yield from _file_problems(content, pa.concat_tables([one.select(COLUMNS) for one in needed]))
 
@@ -266,11 +282,14 @@ def _live_problems(content: _Content, one: Snapshot, live: pa.Table) -> Iterator
     for row in conflict.stray_vectors(live, index).slice(0, PROBLEMS_MAX).to_pylist():
         text = f"deletion vector of data file {row['file_name']}, which is not live in snapshot {one.id}"
         yield Problem(text, layout.index_path(row["index_file"]), "compact the table fully")
-    yield from _index_problems(content, index)
 
 
-def _index_problems(content: _Content, index: pa.Table) -> list[Problem]:
+def _index_problems(content: _Content, snapshots: list[Snapshot]) -> list[Problem]:
+    """Index files that any of the snapshots needs, and that are missing or cut."""
+    names = sorted({one.index_manifest for one in snapshots if one.index_manifest is not None})
+    index = index_manifest.decode([entries.source_of(content.root.storage, name) for name in names])
     own = index.filter(pc.is_null(index["external_path"]))
+    own = own.take(_first_of_each(own["file_name"].combine_chunks()))
     if INDEX_FILE_IN_DATA_FILE_DIR.of(content.schema.options):
         own = own.filter(pc.equal(own["index_type"], DELETION_VECTORS))
         paths = data_paths(own, content.schema)
