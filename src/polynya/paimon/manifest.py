@@ -111,9 +111,16 @@ def decode_sources(files: Sequence[AvroSource], columns: Sequence[str] | None = 
     decoded = _KIND.decode(files, columns)
     check_codes(decoded, "kind", "ADD", "DELETE")
     check_codes(decoded, "file_source", *FILE_SOURCES)
+    _check_buckets(decoded)
     check_file_names(decoded, "file_name")
     check_file_names(decoded, "extra_files")
     return decoded
+
+
+def _check_buckets(decoded: Decoded) -> None:
+    """No bucket is below -2, the one of postponed rows: a reader that hides it would hide rows."""
+    if "bucket" in decoded.table.column_names:
+        decoded.reject(pc.less(decoded.table["bucket"], -2), "_BUCKET: expected -2 or more, found less")
 
 
 def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:

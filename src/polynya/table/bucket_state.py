@@ -51,8 +51,8 @@ def read_bucket_state(root: TableRoot, snapshot: Snapshot | None, schema: Schema
     keys = list(zip(found["partition"].to_pylist(), found["bucket"].to_pylist(), strict=True))
     numbers = pc.add(found["max_sequence_number_max"], 1).to_pylist()
     runs = pc.add(found["is_level_0_sum"], found["level_count_distinct"]).to_pylist()
-    by_bucket = (dict(zip(keys, values, strict=True)) for values in (numbers, runs))
-    return BucketState(count, *by_bucket, _other_counts(live, count))
+    next_sequences, run_counts = (dict(zip(keys, values, strict=True)) for values in (numbers, runs))
+    return BucketState(count, next_sequences, run_counts, _other_counts(live, count))
 
 
 def _other_counts(live: pa.Table, count: int) -> dict[bytes, int]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec import binary_rows
+from polynya.errors import CorruptFileError
 from polynya.model import bind
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.evolve_predicate import evolve_predicate
@@ -101,11 +102,16 @@ def element(lists: pa.ListArray, index: int, arity: int) -> pa.Array:
 
 
 def named_fields(schema: Schema, names: list[str] | None) -> tuple[Field, ...] | None:
-    """The columns of those names, those that the schema has; None for no names."""
+    """The columns of those names, which an entry lists of a file of that schema; None for no names."""
     if names is None:
         return None
-    system = {field.name: field for field in (ROW_ID, SEQUENCE_NUMBER)}
-    return tuple(schema.find(name) or system[name] for name in names)
+    known = {field.name: field for field in (ROW_ID, SEQUENCE_NUMBER, *schema.fields)}
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise CorruptFileError(
+            f"manifest entry, columns: expected columns of schema {schema.id}, found {', '.join(map(repr, strange))}"
+        )
+    return tuple(known[name] for name in names)
 
 
 def _joined(lists: pa.ChunkedArray) -> pa.Array:

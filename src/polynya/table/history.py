@@ -8,7 +8,7 @@ watermark takes a logarithmic number of them. Nothing is remembered here: a roll
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from polynya.errors import NotFoundError, StorageError
+from polynya.errors import CorruptFileError, NotFoundError, StorageError
 from polynya.model.schema import Schema
 from polynya.paimon import hint, layout, schema_file, snapshot, tag
 from polynya.paimon.snapshot import Snapshot
@@ -64,7 +64,9 @@ def read_snapshot(root: TableRoot, id: int) -> Snapshot:
         data = root.storage.read(name)
     except NotFoundError:
         raise NotFoundError(f"snapshot {id} of {root.storage.location} does not exist; {_available(root)}") from None
-    return snapshot.decode(data, name=name)
+    found = snapshot.decode(data, name=name)
+    _require_id(name, id, found.id)
+    return found
 
 
 def find_latest(root: TableRoot, at_least: int = 0) -> Snapshot | None:
@@ -130,7 +132,9 @@ def consumer_ids(root: TableRoot) -> list[str]:
 def read_schema(root: TableRoot, id: int) -> Schema:
     """One version of the schema."""
     name = layout.schema_name(id, root.branch)
-    return schema_file.decode(root.storage.read(name), name=name)
+    found = schema_file.decode(root.storage.read(name), name=name)
+    _require_id(name, id, found.id)
+    return found
 
 
 def schemas_by_id(root: TableRoot, known: Schema) -> Callable[[int], Schema]:
@@ -167,6 +171,11 @@ def latest_schema_id(root: TableRoot, known: int) -> int:
 def _largest_that_is_there(root: TableRoot, ids: tuple[int, ...]) -> int | None:
     """The largest of the ids that has a snapshot, or None."""
     return next((id for id in sorted(set(ids), reverse=True) if id and has_snapshot(root, id)), None)
+
+
+def _require_id(name: str, expected: int, found: int) -> None:
+    if found != expected:
+        raise CorruptFileError(f"file '{name}', id: expected {expected}, as its name says, found {found}")
 
 
 def _exists(root: TableRoot, name: str) -> bool:

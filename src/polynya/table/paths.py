@@ -94,7 +94,7 @@ def require_declared(urls: Sequence[str], schema: Schema) -> None:
     roots = (DATA_FILE_EXTERNAL_PATHS.find(schema.options) or "").split(",")
     declared = [_plain_url(root.strip()).rstrip("/") + "/" for root in roots if root.strip()]
     for url in urls:
-        if not any(_plain_url(url).startswith(root) for root in declared) or "/../" in url:
+        if not any(_plain_url(url).startswith(root) for root in declared) or ".." in url.split("/") or "\0" in url:
             raise CorruptFileError(
                 f"data file '{url}': expected a path under 'data-file.external-paths' ({', '.join(declared) or 'none'})"
             )
