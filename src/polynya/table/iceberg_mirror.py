@@ -12,7 +12,7 @@ Snapshot N of Paimon is snapshot N of Iceberg, with sequence number N; the metad
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
 
@@ -102,6 +102,8 @@ class _Publisher:
         if latest is None:
             return Published(None, None)
         self.latest_id = latest.id
+        if latest.schema_id > self.source.schema.id:  # the table was altered since it was opened
+            self.source = replace(self.source, schema=self._schema_of(latest.schema_id))
         current = twin_store.find_current(self.folder)
         timeline = self._timeline(latest)
         kept = self._kept(current, timeline)
@@ -151,15 +153,8 @@ class _Publisher:
             return [latest]
         first = timeline.earliest_id if last is None else max(last + 1, timeline.earliest_id)
         older = [one for id, one in sorted(timeline.tagged.items()) if id < first and last is None]
-        return [
-            *older,
-            *(history.read_snapshot(self.root, id) for id in range(first, latest.id)),
-            *self._latest(first, latest),
-        ]
-
-    @staticmethod
-    def _latest(first: int, latest: Snapshot) -> list[Snapshot]:
-        return [latest] if first <= latest.id else []
+        between = [history.read_snapshot(self.root, id) for id in range(first, latest.id)]
+        return [*older, *between, *([latest] if first <= latest.id else [])]
 
     def _extended(
         self, current: Current | None, kept: list[IcebergSnapshot], wanted: Sequence[Snapshot], timeline: _Timeline
@@ -293,10 +288,12 @@ class _Publisher:
     def _iceberg_schemas(self, current: Current | None) -> dict[int, IcebergSchema]:
         """Every schema up to the table's own, by id; those that the twin has are not read again."""
         known = {one.schema_id: one for one in current.metadata.schemas} if current is not None else {}
+        own = self.source.schema.id
+        ids = known if own in known else self._schema_ids
         return {
             id: known[id] if id in known else twin_schema.iceberg_schema(self._schema_of(id), self.folder.version)
-            for id in range(self.source.schema.id + 1)
-            if id in known or id == self.source.schema.id or id in self._schema_ids
+            for id in sorted(ids)
+            if id <= own
         }
 
     @cached_property
