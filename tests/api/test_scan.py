@@ -143,7 +143,8 @@ def test_an_index_beside_its_file_keeps_the_file_closed(monkeypatch):
 def test_a_missing_data_file_is_an_error_that_names_it(orders, tmp_path):
     victim = next((tmp_path / "warehouse" / "db.db" / "orders" / "day=1").rglob("*.parquet"))
     victim.unlink()
-    with pytest.raises(polynya.NotFoundError, match=rf"orders, day=1/bucket-0, data file {victim.name}"):
+    named = rf"snapshot {orders.snapshot.id} of table \S+/orders, day=1/bucket-0, data file {victim.name}"
+    with pytest.raises(polynya.NotFoundError, match=named):
         orders.scan().to_arrow()
 
 
@@ -164,6 +165,8 @@ def test_a_data_file_with_too_few_rows_is_an_error(orders, tmp_path):
     shutil.copy(next((tmp_path / "other").rglob("*.parquet")), first)
     with pytest.raises(polynya.CorruptFileError, match=f"data file {first.name}: .*expected 100 rows, found 1"):
         orders.scan().to_arrow()
+    with pytest.raises(polynya.CorruptFileError, match=f"data file {first.name}: .*expected 100 rows, found 1"):
+        orders.scan(where="id >= 0").to_arrow()  # a filter must not hide it
 
 
 def test_at_wants_exactly_one_place_in_time(orders):

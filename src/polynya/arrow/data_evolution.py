@@ -16,6 +16,7 @@ from polynya.arrow.file_rows import (
     DataFile,
     RowSource,
     files_of,
+    naming_file,
     read_positions,
     read_vector,
     stored_fields,
@@ -49,9 +50,10 @@ def _holds_rows(file: DataFile) -> bool:
 def _read_range(source: RowSource, group: list[DataFile], wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
     newest_first = sorted(group, key=lambda file: file.max_sequence_number, reverse=True)
     anchor = newest_first[-1]
-    if len({file.row_count for file in group}) != 1:
-        raise CorruptFileError(f"files of one row-id range in {source.storage.location} differ in their row count")
-    vector = read_vector(source, anchor) if anchor.dv_file is not None else None
+    with naming_file(source, anchor):
+        if len({file.row_count for file in group}) != 1:
+            raise CorruptFileError("the files of its range of row ids differ in their row count")
+        vector = read_vector(source, anchor) if anchor.dv_file is not None else None
     sources = _columns_by_file(source, newest_first, wanted)
     readers = [_rows(source, replace(file, dv_file=None), fields) for file, fields in sources]
     for parts in zip(*readers, strict=True):
@@ -82,10 +84,11 @@ def _columns_by_file(
 def _rows(source: RowSource, file: DataFile, fields: tuple[Field, ...]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a file in batches of a fixed number of rows, so that the files of a range keep step."""
     start, held = 0, to_arrow_schema(fields).empty_table()
-    for _, batch in read_positions(source, file, fields, TRUE):
-        held = pa.concat_tables([held, pa.Table.from_batches([batch])])
-        while held.num_rows >= BATCH_ROWS:
-            yield start, held.slice(0, BATCH_ROWS).combine_chunks().to_batches()[0]
-            start, held = start + BATCH_ROWS, held.slice(BATCH_ROWS)
+    with naming_file(source, file):
+        for _, batch in read_positions(source, file, fields, TRUE):
+            held = pa.concat_tables([held, pa.Table.from_batches([batch])])
+            while held.num_rows >= BATCH_ROWS:
+                yield start, held.slice(0, BATCH_ROWS).combine_chunks().to_batches()[0]
+                start, held = start + BATCH_ROWS, held.slice(BATCH_ROWS)
     if held.num_rows:
         yield start, held.combine_chunks().to_batches()[0]

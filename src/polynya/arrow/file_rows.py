@@ -1,6 +1,7 @@
 """Rows of single data files in terms of the table: today's columns, partition values, less deleted positions."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,12 +93,19 @@ def read(
 
     The predicate only lets row groups be skipped. Errors name the table, partition, bucket and file.
     """
-    if not index_may_match(source, file, predicate):
-        return
-    vector = read_vector(source, file) if file.dv_file is not None else None
-    try:
+    with naming_file(source, file):
+        if not index_may_match(source, file, predicate):
+            return
+        vector = read_vector(source, file) if file.dv_file is not None else None
         for first_row, batch in read_positions(source, file, wanted, predicate):
             yield batch if vector is None else batch.filter(keep_mask(vector, first_row, batch.num_rows))
+
+
+@contextmanager
+def naming_file(source: RowSource, file: DataFile) -> Iterator[None]:
+    """Errors about the file that name its table, partition and bucket too."""
+    try:
+        yield
     except (CorruptFileError, NotFoundError) as error:
         where = bucket_folder(file.partition, file.bucket, source.schema)
         raise type(error)(f"table {source.storage.location}, {where}, data file {file.file_name}: {error}") from error
@@ -112,7 +120,6 @@ def read_positions(
     projection = evolve.plan(stored, tuple(field for field in wanted if field.name not in partition))
     filters = to_expression(evolve_predicate(predicate, source.schema.fields, stored))
     schema = to_arrow_schema(wanted)
-    row_count = 0
     for first_row, batch in _stored_batches(source, file, stored, projection, filters):
         read_columns = projection.apply(batch)
         columns = [
@@ -121,10 +128,7 @@ def read_positions(
             else _tracked(read_columns[field.name], field, file, first_row)
             for field in wanted
         ]
-        row_count += batch.num_rows
         yield first_row, pa.RecordBatch.from_arrays(columns, schema=schema)
-    if filters is None and row_count != file.row_count:
-        raise CorruptFileError(f"expected {file.row_count} rows, found {row_count}")
 
 
 def stored_fields(source: RowSource, file: DataFile) -> tuple[Field, ...]:
@@ -183,6 +187,7 @@ def _stored_batches(
         file_fields=stored,
         columns=projection.columns,
         predicate=filters,
+        row_count=file.row_count,
         batch_rows=BATCH_ROWS,
         options=source.schema.options,
     )

@@ -18,6 +18,7 @@ from polynya.arrow.merge import required_columns
 from polynya.arrow.prefetch import Stream, read_ahead
 from polynya.arrow.runs import section_runs
 from polynya.arrow.sorted_runs import merge_runs
+from polynya.errors import CorruptFileError, NotFoundError
 from polynya.model import bind, evaluate
 from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.merge_spec import MergeSpec, merge_spec
@@ -42,6 +43,7 @@ class Reader:
     columns: tuple[str, ...]
     predicate: Predicate = field(default_factory=AlwaysTrue)
     budget_bytes: int = 0
+    snapshot_id: int | None = None  # named in errors
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -59,7 +61,8 @@ def reader_of(plan: Plan, storage: Storage, file_schemas: Mapping[int, Schema], 
     """The reader of a plan; without a budget, a quarter of the machine's memory."""
     predicate = plan.predicate if plan.predicate is not None else AlwaysTrue()
     budget = budget_bytes if budget_bytes is not None else machine_memory_bytes() // 4
-    return Reader(storage, plan.schema, file_schemas, plan.columns, predicate, budget)
+    snapshot_id = plan.snapshot.id if plan.snapshot is not None else None
+    return Reader(storage, plan.schema, file_schemas, plan.columns, predicate, budget, snapshot_id)
 
 
 def read_plan(reader: Reader, plan: Plan) -> Iterator[pa.RecordBatch]:
@@ -72,7 +75,14 @@ def read_plan(reader: Reader, plan: Plan) -> Iterator[pa.RecordBatch]:
 
 
 def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
-    """The rows of one split."""
+    """The rows of one split; errors about a file name the snapshot too."""
+    try:
+        yield from _read_split(reader, split)
+    except (CorruptFileError, NotFoundError) as error:
+        raise type(error)(f"snapshot {reader.snapshot_id} of {error}") from error
+
+
+def _read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
     if DATA_EVOLUTION_ENABLED.of(reader.schema.options):
         batches = data_evolution.read_split(reader, split, _wanted(reader, reader.columns))
     elif split.raw:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from polynya.arrow.files import avro, avro_write, orc, parquet, parquet_write
 from polynya.arrow.files.protocol import FileWriter, PositionedBatch, WrittenFile
-from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.paimon.layout import format_of
 from polynya.storage.protocol import Storage
@@ -33,25 +33,45 @@ def read(
     file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
     predicate: pc.Expression | None = None,
+    row_count: int | None = None,
     batch_rows: int = 65536,
     options: Mapping[str, str] | None = None,
 ) -> Iterator[PositionedBatch]:
     """Yield rows of a data file in order, with exactly the Arrow types of `columns`.
 
     `file_fields` are the columns the file's schema has; `columns` names some of them, ROW types perhaps with fewer
-    members; a column the file lacks is null. `predicate` drops row groups that cannot match and nothing finer.
-    Raises NotFoundError, CorruptFileError or UnsupportedError, each naming the file.
+    members; a column the file lacks is null. `predicate` drops row groups that cannot match and nothing finer; a file
+    that has not `row_count` rows in all is damaged. Raises NotFoundError, CorruptFileError or UnsupportedError, each
+    naming the file.
     """
     _require_format(name, format)
     for column in columns:
         _refuse_blob(column, name)
     if format == "parquet":
         return parquet.read(
-            storage, name, file_fields=file_fields, columns=columns, predicate=predicate, batch_rows=batch_rows
+            storage,
+            name,
+            file_fields=file_fields,
+            columns=columns,
+            predicate=predicate,
+            row_count=row_count,
+            batch_rows=batch_rows,
         )
     if format == "orc":
-        return orc.read(storage, name, columns=columns, batch_rows=batch_rows, options=options or {})
-    return avro.read(storage, name, columns=columns, batch_rows=batch_rows)
+        batches = orc.read(storage, name, columns=columns, batch_rows=batch_rows, options=options or {})
+    else:
+        batches = avro.read(storage, name, columns=columns, batch_rows=batch_rows)
+    return batches if row_count is None else _counted(batches, name, row_count)
+
+
+def _counted(batches: Iterator[PositionedBatch], name: str, expected: int) -> Iterator[PositionedBatch]:
+    """The batches of a whole file, which must have that many rows."""
+    found = 0
+    for batch in batches:
+        found += batch.batch.num_rows
+        yield batch
+    if found != expected:
+        raise CorruptFileError(f"data file '{name}': expected {expected} rows, found {found}")
 
 
 def row_count(storage: Storage, name: str, *, format: str) -> int:

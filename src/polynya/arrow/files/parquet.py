@@ -22,7 +22,7 @@ from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.damage import naming_damage
 from polynya.arrow.files.protocol import PositionedBatch
-from polynya.errors import UnsupportedError
+from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.storage.protocol import Storage
@@ -44,11 +44,16 @@ def read(
     file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
     predicate: pc.Expression | None,
+    row_count: int | None,
     batch_rows: int,
 ) -> Iterator[PositionedBatch]:
-    """Yield the columns' rows, in order; CorruptFileError names the file."""
+    """Yield the columns' rows, in order; CorruptFileError names the file.
+
+    The rows are counted by the footer, row groups that the predicate drops too.
+    """
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
         file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
+        _require_rows(file.metadata, row_count, name)
         chosen = _row_groups(file, source, file_fields, predicate)
         for first_row, row_groups in _spans(file.metadata, chosen):
             yield from _read_span(_File(file, source, name), columns, first_row, row_groups, batch_rows)
@@ -58,6 +63,12 @@ def row_count(storage: Storage, name: str) -> int:
     """The number of rows the footer tells."""
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
         return int(pq.ParquetFile(source).metadata.num_rows)
+
+
+def _require_rows(metadata: pq.FileMetaData, expected: int | None, name: str) -> None:
+    found = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    if expected is not None and found != expected:
+        raise CorruptFileError(f"data file '{name}': expected {expected} rows, found {found}")
 
 
 def _row_groups(
