@@ -5,7 +5,7 @@ files of the older schema unreadable, so such files must be gone before the twin
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from polynya.codec.json_text import render_flat
 from polynya.errors import UnsupportedError
@@ -18,7 +18,7 @@ from polynya.table.twin_files import partition_columns
 
 PROPERTIES_PREFIX = "metadata.iceberg.table-properties."
 LAST_SYSTEM_ID = SEQUENCE_NUMBER.id  # the largest id in files of primary-key tables
-_NAME_MAPPING = "schema.name-mapping.default"
+NAME_MAPPING = "schema.name-mapping.default"
 
 
 def iceberg_schema(schema: Schema, format_version: int) -> IcebergSchema:
@@ -50,29 +50,21 @@ def last_column_id(schemas: Iterable[IcebergSchema], schema: Schema) -> int:
     return LAST_SYSTEM_ID if schema.primary_key else max(one.largest_id for one in schemas)
 
 
-def properties(schema: Schema, schemas: Sequence[Schema]) -> dict[str, str]:
+def properties(options: Mapping[str, str], mapping: str) -> dict[str, str]:
     """The properties of the twin: its files belong to Paimon, and columns of files without ids go by name."""
-    own = {
-        key[len(PROPERTIES_PREFIX) :]: value
-        for key, value in schema.options.items()
-        if key.startswith(PROPERTIES_PREFIX)
-    }
-    return {
-        "gc.enabled": "false",
-        "write.format.default": "parquet",
-        _NAME_MAPPING: json.dumps(name_mapping(schema, schemas), ensure_ascii=False, separators=(",", ":")),
-        **own,
-    }
+    prefix = PROPERTIES_PREFIX
+    own = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
+    return {"gc.enabled": "false", "write.format.default": "parquet", NAME_MAPPING: mapping, **own}
 
 
-def name_mapping(schema: Schema, schemas: Sequence[Schema]) -> list[dict[str, object]]:
-    """Names to ids: of every column, each name that it ever had, unless a later column has taken it."""
+def name_mapping(schema: Schema, schemas: Sequence[Schema]) -> str:
+    """Names to ids, as JSON: of every column, each name that it ever had, unless a later column has taken it."""
     generations = [one.fields for one in sorted(schemas, key=lambda one: -one.id)]
     mapped = _mapped(generations)
     if schema.primary_key:
         keys = tuple(key_field(one) for one in schema.key_fields)
         mapped += _mapped([(*keys, SEQUENCE_NUMBER, VALUE_KIND)])
-    return mapped
+    return json.dumps(mapped, ensure_ascii=False, separators=(",", ":"))
 
 
 def unreadable_schemas(schema: Schema, schemas: Iterable[Schema]) -> dict[int, str]:
