@@ -71,6 +71,12 @@ def test_a_limit_plans_only_the_splits_it_needs(warehouse):
     assert scan.to_arrow().num_rows == 15
 
 
+def test_the_files_that_a_limit_drops_are_told(orders):
+    plan = orders.scan(limit=5).plan()
+    assert plan.pruned.files_skipped["limit"] == plan.pruned.live_file_count - plan.file_count > 0
+    assert f"{plan.pruned.files_skipped['limit']} files by limit" in plan.explain()
+
+
 def test_columns_come_in_the_order_asked_for(orders):
     assert orders.scan(columns=["name", "day"], limit=1).to_arrow().schema.names == ["name", "day"]
 

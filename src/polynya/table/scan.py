@@ -281,4 +281,6 @@ def _limited(made: Plan) -> Plan:
     if not reached.any():
         return made
     last = made.files["split"].to_numpy()[np.argmax(reached)]
-    return replace(made, files=made.files.filter(pc.less_equal(made.files["split"], int(last))))
+    files = made.files.filter(pc.less_equal(made.files["split"], int(last)))
+    skipped = made.pruned.files_skipped | {"limit": made.files.num_rows - files.num_rows}
+    return replace(made, files=files, pruned=replace(made.pruned, files_skipped=skipped))
