@@ -182,3 +182,10 @@ def test_tables_that_cannot_be_written_are_refused_before_a_job_starts(lake):
     table = lake.create_table("db.t", pa.schema([("id", pa.int64())]), ["id"], options={"bucket": "-1"})
     with pytest.raises(UnsupportedError, match="'bucket'"):
         table.write(lake.spark.range(1))
+
+
+def test_a_write_reaches_the_iceberg_twin(lake):
+    rows = lake.spark.range(5)
+    table = lake.create_table("db.twin", rows.schema, options={"metadata.iceberg.storage": "table-location"})
+    table.write(rows)
+    assert (Path(table.table.location) / "metadata" / "v1.metadata.json").exists()

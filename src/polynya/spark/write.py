@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 
 from polynya import api
 from polynya.arrow.ingest import WriteRequest, bucket_state, overwrite_of, overwritten_spec, prepared
+from polynya.arrow.twin import publish_after_commit
 from polynya.arrow.write import TableWriter, WriteSpec
 from polynya.errors import (
     CommitUnknownError,
@@ -158,17 +159,20 @@ def commit_messages(
     """
     files = entries_of(messages)
     failed = messages.filter(pc.is_valid(messages["error"])).slice(0, 1).to_pylist()
+    target = Target(table.root, table.schema)
     try:
         if failed:
             raise _error_of(**failed[0])
         if table.schema.primary_key and not shares_buckets:
             _require_single_owner(messages)
-        return group.commit(Target(table.root, table.schema), _change(table, request, job, files), request.rows.author)
+        made = group.commit(target, _change(table, request, job, files), request.rows.author)
     except CommitUnknownError:
         raise  # the files may be in the table
     except PolynyaError:
         delete_files(table.root.storage, files, table.schema)
         raise
+    publish_after_commit(target)
+    return made
 
 
 def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Table) -> Change:
