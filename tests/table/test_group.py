@@ -8,6 +8,7 @@ import pytest
 from commit_cases import append_of, author, compact_of, deleted, latest, live_names, new_file, new_target
 from fault_storage import FaultPlan, FaultStorage
 from polynya.errors import CommitUnknownError, ConflictError, StorageError
+from polynya.paimon import schema_file
 from polynya.paimon.snapshot import CommitKind
 from polynya.table import group
 from polynya.table.commit import commit
@@ -35,12 +36,16 @@ def gated(target, fault=None):
 
 
 def commit_in_threads(target, changes):
-    """Commit all changes at once, the first alone and the others behind it; return their answers or errors."""
-    answers = [None] * len(changes)
+    """Commit all changes at once, the first alone and the others behind it; return their answers or errors.
+
+    A list of targets is one for each change.
+    """
+    targets = target if isinstance(target, list) else [target] * len(changes)
+    target, answers = targets[0], [None] * len(changes)
 
     def work(index):
         try:
-            answers[index] = group.commit(target, changes[index], None)
+            answers[index] = group.commit(targets[index], changes[index], None)
         except (ConflictError, CommitUnknownError, StorageError) as error:
             answers[index] = error
 
@@ -117,6 +122,30 @@ def test_only_plain_appends_without_an_author_are_shared():
 
 def test_members_with_different_schemas_are_committed_apart():
     target = new_target()
-    other = gated(dataclasses.replace(target, schema=dataclasses.replace(target.schema, id=0)))
-    answers = commit_in_threads(other, [append_of(new_file("a")), append_of(new_file("b"))])
-    assert sorted(one.snapshot_id for one in answers) == [1, 2]
+    gate = gated(target)
+    evolved = dataclasses.replace(gate, schema=dataclasses.replace(target.schema, id=1))
+    target.root.storage.put("schema/schema-1", schema_file.encode(evolved.schema))
+    targets = [gate, gate, evolved, gate, evolved]
+    answers = commit_in_threads(targets, [append_of(new_file(f"f{n}", rows=n + 1)) for n in range(5)])
+    assert [one.record_count for one in answers] == [1, 2, 3, 4, 5]
+    ids = [one.snapshot_id for one in answers]
+    assert ids[0] == 1
+    assert ids[1] == ids[3]
+    assert ids[2] == ids[4]
+    assert {ids[1], ids[2]} == {2, 3}
+    assert live_names(target) == [f"f{n}" for n in range(5)]
+
+
+def test_branches_and_tables_do_not_share_a_queue():
+    target, other = new_target(), new_target()
+    gate = gated(target)
+    waiting = threading.Thread(target=group.commit, args=(gate, append_of(new_file("a")), None))
+    waiting.start()
+    assert gate.root.storage.reached.wait(20)
+    branch = dataclasses.replace(target, root=TableRoot(target.root.storage, "b"))
+    target.root.storage.put("branch/branch-b/schema/schema-0", target.root.storage.read("schema/schema-0"))
+    assert group.commit(branch, append_of(new_file("b")), None).snapshot_id == 1
+    assert group.commit(other, append_of(new_file("c")), None).snapshot_id == 1
+    gate.root.storage.open.set()
+    waiting.join(30)
+    assert (live_names(target), live_names(branch), live_names(other)) == (["a"], ["b"], ["c"])
