@@ -27,7 +27,8 @@ from polynya.table.history import TableRoot
 from polynya.table.manifest_writer import ManifestWriter
 
 HEAD = ("kind", "partition", "bucket", "total_buckets", "file_name")
-NARROW = (*HEAD, *entries.IDENTITY, "schema_id", "row_count", "first_row_id")
+LISTED = ("kind", "partition", "bucket", "level", "schema_id", "row_count", "first_row_id")  # a list says of these
+NARROW = (*HEAD, *entries.IDENTITY, *LISTED)
 
 BATCH_ENTRIES = 20_000  # fewer are decoded one by one
 
@@ -47,6 +48,7 @@ def copy_manifests(
     # A lone DELETE is known as such only when all entries are seen; otherwise memory need not follow their number.
     for batch in [list(blocks)] if keeps_deletes else _batches(blocks):
         others += _copy_batch(batch, rolled, deleted, keeps_deletes=keeps_deletes)
+        pa.default_memory_pool().release_unused()  # or the peak follows the number of batches
     return pa.concat_tables([rolled.finish(), _write_anew(others, writer)])
 
 
@@ -177,7 +179,7 @@ class _RolledBlocks:
     def add(self, block: Block, rows: pa.Table) -> None:
         """Take a block and the narrow columns of its entries."""
         self._blocks.append(block)
-        self._rows.append(rows)
+        self._rows.append(rows.select(LISTED))
         self._size_bytes += len(block.data)
         if self._size_bytes >= self.options.manifest_size_bytes:
             self._write()
