@@ -175,6 +175,32 @@ def test_a_data_file_with_too_few_rows_is_an_error(orders, tmp_path):
         orders.scan(where="id >= 0").to_arrow()  # a filter must not hide it
 
 
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+def test_a_data_file_of_another_table_is_an_error(warehouse, tmp_path, format):
+    options = {"file.format": format}
+    table = warehouse.create_table("db.t", pa.schema([("id", pa.int64()), ("name", pa.string())]), options=options)
+    other = warehouse.create_table("db.other", pa.schema([("color", pa.string())]), options=options)
+    table.write(pa.table({"id": [1, 2], "name": ["a", "b"]}))
+    other.write(pa.table({"color": ["red", "blue"]}))
+    files = {one: next((tmp_path / "warehouse" / "db.db" / one).rglob(f"*.{format}")) for one in ("t", "other")}
+    shutil.copy(files["other"], files["t"])
+    for where in (None, "id > 0"):
+        with pytest.raises(polynya.CorruptFileError, match="expected column id, name, found color"):
+            table.refresh().scan(where=where).to_arrow()
+
+
+def test_a_data_file_without_a_column_that_is_never_null_is_an_error(warehouse, tmp_path):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+    table = warehouse.create_table("db.t", schema)
+    other = warehouse.create_table("db.other", pa.schema([("name", pa.string())]))
+    table.write(pa.table({"id": [1, 2], "name": ["a", "b"]}, schema=schema))
+    other.write(pa.table({"name": ["a", "b"]}))
+    files = {one: next((tmp_path / "warehouse" / "db.db" / one).rglob("*.parquet")) for one in ("t", "other")}
+    shutil.copy(files["other"], files["t"])
+    with pytest.raises(polynya.CorruptFileError, match="expected column id, found name; the file does not fit its"):
+        table.refresh().scan(columns=["name"]).to_arrow()
+
+
 def test_at_wants_exactly_one_place_in_time(orders):
     with pytest.raises(
         polynya.InvalidInputError, match="expected one of snapshot_id, tag, time_ms, watermark, found 2"

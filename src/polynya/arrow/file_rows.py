@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -184,13 +184,18 @@ def _stored_batches(
         storage,
         name,
         format=files.format_of(name),
-        file_fields=stored,
+        file_fields=_with_optional(stored, source.schema.partition_by),
         columns=projection.columns,
         predicate=filters,
         row_count=file.row_count,
         batch_rows=BATCH_ROWS,
         options=source.schema.options,
     )
+
+
+def _with_optional(stored: tuple[Field, ...], names: tuple[str, ...]) -> tuple[Field, ...]:
+    """The columns, those of the partition as ones that the file may lack: their values come from the manifest."""
+    return tuple(replace(one, type=one.type.with_nullable(True)) if one.name in names else one for one in stored)
 
 
 def _bare_rows(row_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -58,9 +58,11 @@ def read(
             batch_rows=batch_rows,
         )
     if format == "orc":
-        batches = orc.read(storage, name, columns=columns, batch_rows=batch_rows, options=options or {})
+        batches = orc.read(
+            storage, name, file_fields=file_fields, columns=columns, batch_rows=batch_rows, options=options or {}
+        )
     else:
-        batches = avro.read(storage, name, columns=columns, batch_rows=batch_rows)
+        batches = avro.read(storage, name, file_fields=file_fields, columns=columns, batch_rows=batch_rows)
     return batches if row_count is None else _counted(batches, name, row_count)
 
 

@@ -15,10 +15,11 @@ import pyarrow as pa
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
+from polynya.arrow.files.damage import require_own_columns
 from polynya.arrow.files.protocol import PositionedBatch
 from polynya.codec.avro import AvroSource, Block, Column, Container, decode_container
 from polynya.codec.avro_columns import Chunk, decode_by_column, decode_by_record
-from polynya.codec.avro_schema import parse_schema
+from polynya.codec.avro_schema import fields_of, is_record, parse_schema
 from polynya.errors import CorruptFileError
 from polynya.model import types as t
 from polynya.model.arrow_types import timestamp_unit, to_arrow_type
@@ -28,11 +29,14 @@ _FEW_ROWS = 500
 _EXACT = Context(prec=80)
 
 
-def read(storage: Storage, name: str, *, columns: tuple[t.Field, ...], batch_rows: int) -> Iterator[PositionedBatch]:
+def read(
+    storage: Storage, name: str, *, file_fields: tuple[t.Field, ...], columns: tuple[t.Field, ...], batch_rows: int
+) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file."""
     plain = [Column(field.name, (field.name,), _plain_type(field.type), required=False) for field in columns]
     first_row = 0
     with _container(storage, name) as container:
+        require_own_columns(_column_names(container), file_fields, name)
         decode = decode_by_record if container.record_count <= _FEW_ROWS else decode_by_column
         for chunk in _chunks(container, batch_rows):
             batch = decode(chunk, plain)
@@ -55,6 +59,11 @@ def _container(storage: Storage, name: str) -> Iterator[Container]:
     with open_blob(storage, name) if path is None else _mapped(storage, name, path) as source:
         data = memoryview(source.read_buffer()).cast("B")
         yield decode_container(AvroSource(name, data=data))
+
+
+def _column_names(container: Container) -> list[str]:
+    schema = parse_schema(container.schema_text, container.name)
+    return [column for column, _ in fields_of(schema)] if is_record(schema) else []
 
 
 def _mapped(storage: Storage, name: str, path: str) -> pa.NativeFile:

@@ -20,7 +20,7 @@ from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.bounds import Collector, Nan
 from polynya.arrow.files.conform import conform
-from polynya.arrow.files.damage import naming_damage
+from polynya.arrow.files.damage import naming_damage, require_own_columns
 from polynya.arrow.files.ids import ORC_ID, schema_with_ids
 from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
@@ -46,6 +46,7 @@ def read(
     storage: Storage,
     name: str,
     *,
+    file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
     batch_rows: int,
     options: Mapping[str, str],
@@ -54,6 +55,7 @@ def read(
     zone = _legacy_zone(options)
     with naming_damage(name, "ORC"), open_blob(storage, name) as source:
         file = orc.ORCFile(source)
+        require_own_columns(file.schema.names, file_fields, name)
         first_row = 0
         for stripe in range(file.nstripes):
             whole = _read_stripe(storage, name, file, stripe, columns)

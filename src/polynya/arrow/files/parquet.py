@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
-from polynya.arrow.files.damage import naming_damage
+from polynya.arrow.files.damage import naming_damage, require_own_columns
 from polynya.arrow.files.protocol import PositionedBatch
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.model import types as t
@@ -53,6 +53,7 @@ def read(
     """
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
         file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
+        require_own_columns(file.schema_arrow.names, file_fields, name)
         _require_rows(file.metadata, row_count, name)
         chosen = _row_groups(file, source, file_fields, predicate)
         for first_row, row_groups in _spans(file.metadata, chosen):
