@@ -37,6 +37,8 @@ def render(stage: Stage, missing: Sequence[str], load: float) -> str:
     """The page of what was measured so far; `missing` are the workloads that were not."""
     lines = [HEAD.format(repeats=stage.repeats, load=_load_text(load)), *_table(stage.figures), ""]
     lines += [f"- {note}" for note in stage.notes]
+    if stage.scale != 1:
+        lines.append(f"- Sizes are {stage.scale:g} of the usual ones.")
     if missing:
         lines.append(f"- Not measured in this run: {', '.join(missing)}.")
     lines += ["", "## Machine", "", *(f"- {fact}" for fact in _machine(load)), TAIL.rstrip()]

@@ -156,7 +156,7 @@ def small_writes(stage: Stage) -> None:
         assert table.refresh().scan().to_arrow().num_rows == 10 * count
 
     peers = stage.peer("pypaimon, writes only", lambda: _pypaimon_writes(stage, rows, commits=count, primary_key=["k"]))
-    stage.compare(f"{count} upserts of 10 rows, then a read", write_all, peers)
+    stage.compare(f"{count} upserts of 10 rows with the compactions that are due, then a read", write_all, peers)
 
 
 def writes(stage: Stage) -> None:
