@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import polynya
 from golden_data import golden_table
-from polynya.cli import demo
 from polynya.cli.main import app
 
 
@@ -148,17 +147,3 @@ def test_compact_can_be_tried_first(orders, tmp_path):
     assert "compactions of" in run("compact", orders.location, "--full", "--dry-run").stdout
     assert json.loads(run("compact", orders.location, "--dry-run", "--json").stdout)["file_count"] >= 0
     assert orders.refresh().snapshot.id == 1
-
-
-def test_the_demo_tells_its_story(tmp_path, capsys):
-    assert demo.main(["--warehouse", str(tmp_path), "--orders", "2000"]) == 0
-    told = capsys.readouterr().out
-    for words in (
-        "Load 2,000 orders",
-        "20 orders deleted",
-        "files by partition",
-        "1,980 orders",
-        "every file is there",
-    ):
-        assert words in told
-    assert demo.main(["--warehouse", str(tmp_path), "--orders", "2000"]) == 0

@@ -43,8 +43,8 @@ def read(
     *,
     file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
-    predicate: pc.Expression | None,
-    row_count: int | None,
+    predicate: pc.Expression | None = None,
+    row_count: int | None = None,
     batch_rows: int,
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file.
