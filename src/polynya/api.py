@@ -4,52 +4,72 @@ A Table is a view: it stands at one snapshot and one schema until `refresh` or `
 an old view is fine, it commits onto the latest snapshot.
 """
 
+from __future__ import annotations
+
+import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
-from polynya.arrow import casts, compact_table, files, ingest, read, rows, twin
-from polynya.arrow.cluster import cluster, clustering_of
-from polynya.arrow.compact_table import CompactRequest
-from polynya.arrow.incoming import Rows
-from polynya.arrow.ingest import WriteRequest
-from polynya.arrow.rescale import rescale
-from polynya.arrow.row_changes import require_changeable
 from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
 from polynya.model import bind
-from polynya.model.literals import Value
 from polynya.model.options import require_readable, require_writable
-from polynya.model.partition import SpecValue, parse_spec
+from polynya.model.partition import parse_spec
 from polynya.model.predicate import TRUE, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
 from polynya.paimon import layout, manifest_list
-from polynya.paimon.snapshot import Snapshot
 from polynya.storage import open_storage
-from polynya.storage.protocol import Storage
-from polynya.table import catalog, check, commit, history, scan, system
-from polynya.table.check import Report
-from polynya.table.commit import Author, Commit, Target
-from polynya.table.compaction import CompactionReport, Within, bucket_tasks, require_compactable
+from polynya.table import catalog, commit, history, scan
+from polynya.table.commit import Target
 from polynya.table.entries import read_metas
 from polynya.table.history import TableRoot
-from polynya.table.iceberg_mirror import Published
 from polynya.table.pack import PackReport, plan_repack
 from polynya.table.paths import partition_names
-from polynya.table.plan import Plan
 from polynya.table.row_ids import has_row_ids
-from polynya.table.system_files import SystemSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from polynya.arrow import casts, cluster, compact_table, files, ingest, read, rescale, row_changes, rows, twin
+    from polynya.arrow.incoming import Rows
+    from polynya.model.literals import Value
+    from polynya.model.partition import SpecValue
+    from polynya.paimon.snapshot import Snapshot
+    from polynya.storage.protocol import Storage
+    from polynya.table import check, compaction, system, system_files
+    from polynya.table.check import Report
+    from polynya.table.commit import Author, Commit
+    from polynya.table.compaction import CompactionReport
+    from polynya.table.iceberg_mirror import Published
+    from polynya.table.plan import Plan
+else:
+
+    class _Later:
+        """A module that is loaded when it is first used: who only looks at a table waits for no reader or writer."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> object:
+            return getattr(importlib.import_module(self._name), attribute)
+
+    casts, cluster, compact_table = (_Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
+    files, ingest, read = (_Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
+    rescale, row_changes, rows = (_Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
+    twin = _Later("polynya.arrow.twin")
+    check, compaction, system = (_Later(f"polynya.table.{n}") for n in ("check", "compaction", "system"))
+    system_files = _Later("polynya.table.system_files")
 
 
-def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> "Warehouse":
+def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> Warehouse:
     """The filesystem catalog at a path or URL; nothing is created until a database is."""
     return Warehouse(open_storage(location, **storage_options))
 
 
-def open_table(location: str | os.PathLike[str], **storage_options: str | bool) -> "Table":
+def open_table(location: str | os.PathLike[str], **storage_options: str | bool) -> Table:
     """The table at a path or URL, at its latest snapshot."""
     return _open(TableRoot(open_storage(location, **storage_options)))
 
@@ -81,7 +101,7 @@ class Warehouse:
         """The names of the tables of a database."""
         return catalog.table_names(self.storage, database)
 
-    def table(self, name: str) -> "Table":
+    def table(self, name: str) -> Table:
         """The table `database.table`."""
         return _open(TableRoot(self.storage.child(catalog.table_folder(self.storage, name))))
 
@@ -94,7 +114,7 @@ class Warehouse:
         options: Mapping[str, str] | None = None,
         comment: str | None = None,
         exist_ok: bool = False,
-    ) -> "Table":
+    ) -> Table:
         """Create the table `database.table`; with `exist_ok` an existing one is opened as it is."""
         root = TableRoot(self.storage.child(catalog.table_folder(self.storage, name)))
         if exist_ok and catalog.is_table(root.storage):
@@ -120,7 +140,7 @@ class Warehouse:
         catalog.rename_table(self.storage, old, new)
 
 
-def _open(root: TableRoot) -> "Table":
+def _open(root: TableRoot) -> Table:
     schema = history.find_latest_schema(root)
     if schema is None:
         raise NotFoundError(f"{root.storage.location} is not a Paimon table: it has no file schema/schema-0")
@@ -130,7 +150,7 @@ def _open(root: TableRoot) -> "Table":
 def _later(what: str) -> Callable[..., NoReturn]:
     """A method of the public contract that a coming release brings; until then it refuses."""
 
-    def refuse(self: "Table", *_arguments: object, **_options: object) -> NoReturn:
+    def refuse(self: Table, *_arguments: object, **_options: object) -> NoReturn:
         raise UnsupportedError(f"table {self.location}: {what} is not supported yet; use Java Paimon for it")
 
     refuse.__doc__ = f"Refused for now: {what}."
@@ -175,7 +195,7 @@ class Table:
         """The table's options as they are stored."""
         return self.schema.options
 
-    def refresh(self) -> "Table":
+    def refresh(self) -> Table:
         """A new view at the latest snapshot and schema."""
         return _open(self.root)
 
@@ -186,7 +206,7 @@ class Table:
         tag: str | None = None,
         time_ms: int | None = None,
         watermark: int | None = None,
-    ) -> "Table":
+    ) -> Table:
         """A view of the past, in the schema of that time; give exactly one of the arguments."""
         given = [value for value in (snapshot_id, tag, time_ms, watermark) if value is not None]
         if len(given) != 1:
@@ -202,7 +222,7 @@ class Table:
             found = history.read_snapshot_at_watermark(self.root, watermark)
         return Table(self.root, self._schema_of(found.schema_id), found)
 
-    def branch(self, name: str) -> "Table":
+    def branch(self, name: str) -> Table:
         """The table as a branch has it."""
         if name != layout.MAIN_BRANCH and name not in history.branch_names(self.root):
             known = ", ".join((layout.MAIN_BRANCH, *history.branch_names(self.root)))
@@ -214,7 +234,7 @@ class Table:
         where: str | Predicate | None = None,
         columns: Iterable[str] | None = None,
         limit: int | None = None,
-    ) -> "Scan":
+    ) -> Scan:
         """A scan of the rows that match `where`, an SQL condition or a predicate; nothing is read yet."""
         require_readable(self.options)
         predicate = bind.bind(parse_predicate(where), self.schema.fields)
@@ -243,7 +263,7 @@ class Table:
             raise InvalidInputError(f"mode must be 'append' or 'overwrite', got {mode!r}")
         if partition is not None and mode == "append":
             raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
-        request = WriteRequest(mode == "overwrite", partition, rowkind, author)
+        request = ingest.WriteRequest(mode == "overwrite", partition, rowkind, author)
         target = Target(table.root, table.schema)
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
@@ -278,18 +298,20 @@ class Table:
         """
         table = self.refresh()
         require_writable(table.schema)
-        require_compactable(table.schema)
-        target, within = Target(table.root, table.schema), Within(table._partition_predicate(where))
+        compaction.require_compactable(table.schema)
+        target, within = Target(table.root, table.schema), compaction.Within(table._partition_predicate(where))
         columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
         if columns or order is not None:
-            clustering = clustering_of(table.schema, columns, order)
+            clustering = cluster.clustering_of(table.schema, columns, order)
             if dry_run:
-                return CompactionReport(table.schema, tuple(bucket_tasks(compact_table.state_of(target, within))))
-            return _published(target, cluster(target, within, clustering))
-        request = CompactRequest(full, within)
+                return compaction.CompactionReport(
+                    table.schema, tuple(compaction.bucket_tasks(compact_table.state_of(target, within)))
+                )
+            return _published(target, cluster.cluster(target, within, clustering))
+        request = compact_table.CompactRequest(full, within)
         if dry_run:
             _, tasks = compact_table.plan_table(target, request)
-            return CompactionReport(table.schema, tuple(tasks))
+            return compaction.CompactionReport(table.schema, tuple(tasks))
         return _published(target, compact_table.compact(target, request))
 
     def rescale(self, bucket_count: int, partition: Mapping[str, SpecValue] | None = None) -> Commit:
@@ -299,11 +321,11 @@ class Table:
         """
         table = self.refresh()
         require_writable(table.schema)
-        require_changeable(table.schema)
+        row_changes.require_changeable(table.schema)
         names = partition_names(table.schema)
         spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
         target = Target(table.root, table.schema)
-        return _published(target, rescale(target, bucket_count, spec))
+        return _published(target, rescale.rescale(target, bucket_count, spec))
 
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
@@ -336,7 +358,7 @@ class Table:
             if not has_row_ids(self.options):
                 raise InvalidInputError(f"system table 'row_tracking': {self.location} does not track its rows")
             return self.scan(columns=(*self.schema.names, ROW_ID.name, SEQUENCE_NUMBER.name)).to_arrow()
-        source = SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
+        source = system_files.SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
         return system.system_table(name, source)
 
     changes = _later("reading the changes between snapshots")
