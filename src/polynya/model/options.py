@@ -178,7 +178,7 @@ def require_writable(schema: Schema) -> None:
         )
     for field in schema.fields:
         if isinstance(field.type, t.Blob):
-            raise UnsupportedError(f"column '{field.name}' of type BLOB: polynya reads blobs and does not write them")
+            raise UnsupportedError(f"column '{field.name}' of type BLOB: polynya does not write such columns")
 
 
 def target_file_size(schema: Schema) -> int:
