@@ -30,7 +30,7 @@ from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.predicate import AlwaysTrue
 from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
-from polynya.paimon import index_manifest, manifest
+from polynya.paimon import index_manifest, layout, manifest
 from polynya.storage.protocol import Storage
 from polynya.table.compaction import CompactionTask, StepRules, steps_of
 from polynya.table.conflict import key_ranks
@@ -201,7 +201,7 @@ def give_up(storage: Storage, writer: SortedFileWriter | AppendWriter) -> None:
     """Delete what the writer has begun."""
     writer.abort()
     try:
-        storage.delete(writer.names)
+        storage.delete([*writer.names, *map(layout.file_index_name, writer.names)])
     except StorageError:
         return  # nothing refers to these files; orphan cleaning finds them
 

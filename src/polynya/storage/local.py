@@ -97,7 +97,8 @@ class LocalStorage:
         path = self._path(name)
         with _temporary_file(path) as (temporary, stream):
             # The descriptor outlives the stream: libraries close the streams they are given.
-            descriptor = os.dup(stream.fileno())
+            with _acting(path):
+                descriptor = os.dup(stream.fileno())
             try:
                 yield cast(BinaryIO, stream)
                 with _acting(path):
