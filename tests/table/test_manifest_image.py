@@ -1,5 +1,7 @@
 """Images of decoded manifests on the local disk."""
 
+import os
+
 import pyarrow as pa
 import pytest
 
@@ -54,6 +56,8 @@ def test_the_images_used_longest_ago_go_first(folder, monkeypatch):
     size = next(folder.rglob("*.arrow")).stat().st_size
     monkeypatch.setenv(manifest_image.BYTES_VARIABLE, str(2 * size))
     manifest_image.put("/table", "manifest-2", 10, entries())
+    os.utime(next(folder.rglob("manifest-1*")), (10, 10))
+    os.utime(next(folder.rglob("manifest-2*")), (20, 20))
     assert manifest_image.find("/table", "manifest-1", 10, COLUMNS) is not None
     manifest_image.put("/table", "manifest-3", 10, entries())
     assert manifest_image.find("/table", "manifest-2", 10, COLUMNS) is None

@@ -59,7 +59,9 @@ def race(workers, kill_after):
         acknowledged += [workers[index].stdout.readline() for _ in range(limit)]
         workers[index].send_signal(signal.SIGKILL)
     for worker in workers:
-        acknowledged += worker.communicate(timeout=300)[0].splitlines()
+        acknowledged += worker.stdout.read().splitlines()  # lines that readline has buffered too
+        worker.stdin.close()
+        worker.wait(timeout=300)
     return [tuple(map(int, line.split())) for line in acknowledged]
 
 
