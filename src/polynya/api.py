@@ -15,35 +15,42 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 
 from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
-from polynya.model import bind
-from polynya.model.options import require_readable, require_writable
 from polynya.model.partition import parse_spec
 from polynya.model.predicate import TRUE, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
 from polynya.paimon import layout, manifest_list
 from polynya.storage import open_storage
-from polynya.table import catalog, commit, history, scan
-from polynya.table.commit import Target
-from polynya.table.entries import read_metas
+from polynya.table import history
 from polynya.table.history import TableRoot
-from polynya.table.pack import PackReport, plan_repack
-from polynya.table.paths import partition_names
-from polynya.table.row_ids import has_row_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from polynya.arrow import casts, cluster, compact_table, files, ingest, read, rescale, row_changes, rows, twin
     from polynya.arrow.incoming import Rows
+    from polynya.model import bind, options, projection
     from polynya.model.literals import Value
     from polynya.model.partition import SpecValue
     from polynya.paimon.snapshot import Snapshot
     from polynya.storage.protocol import Storage
-    from polynya.table import check, compaction, system, system_files
+    from polynya.table import (
+        catalog,
+        check,
+        commit,
+        compaction,
+        entries,
+        pack,
+        paths,
+        row_ids,
+        scan,
+        system,
+        system_files,
+    )
     from polynya.table.check import Report
-    from polynya.table.commit import Author, Commit
+    from polynya.table.commit import Author, Commit, Target
     from polynya.table.compaction import CompactionReport
     from polynya.table.iceberg_mirror import Published
+    from polynya.table.pack import PackReport
     from polynya.table.plan import Plan
 else:
 
@@ -56,12 +63,15 @@ else:
         def __getattr__(self, attribute: str) -> object:
             return getattr(importlib.import_module(self._name), attribute)
 
+    bind, options, projection = (_Later(f"polynya.model.{n}") for n in ("bind", "options", "projection"))
+    catalog, check, commit = (_Later(f"polynya.table.{n}") for n in ("catalog", "check", "commit"))
+    compaction, entries, pack = (_Later(f"polynya.table.{n}") for n in ("compaction", "entries", "pack"))
+    paths, row_ids, scan = (_Later(f"polynya.table.{n}") for n in ("paths", "row_ids", "scan"))
+    system, system_files = (_Later(f"polynya.table.{n}") for n in ("system", "system_files"))
     casts, cluster, compact_table = (_Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
     files, ingest, read = (_Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
     rescale, row_changes, rows = (_Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
     twin = _Later("polynya.arrow.twin")
-    check, compaction, system = (_Later(f"polynya.table.{n}") for n in ("check", "compaction", "system"))
-    system_files = _Later("polynya.table.system_files")
 
 
 def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> Warehouse:
@@ -235,8 +245,11 @@ class Table:
         columns: Iterable[str] | None = None,
         limit: int | None = None,
     ) -> Scan:
-        """A scan of the rows that match `where`, an SQL condition or a predicate; nothing is read yet."""
-        require_readable(self.options)
+        """A scan of the rows that match `where`, an SQL condition or a predicate; nothing is read yet.
+
+        A column may be a member of a ROW, `address.city`; the ROW then comes with only the members asked for.
+        """
+        options.require_readable(self.options)
         predicate = bind.bind(parse_predicate(where), self.schema.fields)
         if limit is not None and limit < 0:
             raise InvalidInputError(f"limit must be 0 or more, got {limit}")
@@ -258,28 +271,28 @@ class Table:
         holds +I, -U, +U or -D. An author with an identifier makes the commit repeatable.
         """
         table = self.refresh()
-        require_writable(table.schema)
+        options.require_writable(table.schema)
         if mode not in ("append", "overwrite"):
             raise InvalidInputError(f"mode must be 'append' or 'overwrite', got {mode!r}")
         if partition is not None and mode == "append":
             raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
         request = ingest.WriteRequest(mode == "overwrite", partition, rowkind, author)
-        target = Target(table.root, table.schema)
+        target = commit.Target(table.root, table.schema)
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
     def delete(self, where: str | Predicate) -> Commit:
         """Delete the rows that match; a row for which the condition is unknown stays."""
         table = self.refresh()
-        require_writable(table.schema)
-        target = Target(table.root, table.schema)
+        options.require_writable(table.schema)
+        target = commit.Target(table.root, table.schema)
         return _published(target, rows.delete(target, bind.bind(parse_predicate(where), table.schema.fields)))
 
     def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
         """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
         table = self.refresh()
-        require_writable(table.schema)
+        options.require_writable(table.schema)
         predicate = bind.bind(parse_predicate(where), table.schema.fields)
-        target = Target(table.root, table.schema)
+        target = commit.Target(table.root, table.schema)
         return _published(target, rows.update(target, assignments, predicate))
 
     def compact(
@@ -297,9 +310,9 @@ class Table:
         snapshot, the sum of the counts. A dry run only says what it would do.
         """
         table = self.refresh()
-        require_writable(table.schema)
+        options.require_writable(table.schema)
         compaction.require_compactable(table.schema)
-        target, within = Target(table.root, table.schema), compaction.Within(table._partition_predicate(where))
+        target, within = commit.Target(table.root, table.schema), compaction.Within(table._partition_predicate(where))
         columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
         if columns or order is not None:
             clustering = cluster.clustering_of(table.schema, columns, order)
@@ -320,20 +333,22 @@ class Table:
         A partition that is left as it is can be read, but not written to, until it is rescaled too.
         """
         table = self.refresh()
-        require_writable(table.schema)
+        options.require_writable(table.schema)
         row_changes.require_changeable(table.schema)
-        names = partition_names(table.schema)
+        names = paths.partition_names(table.schema)
         spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
-        target = Target(table.root, table.schema)
+        target = commit.Target(table.root, table.schema)
         return _published(target, rescale.rescale(target, bucket_count, spec))
 
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
         table = self.refresh()
         if dry_run:
-            metas = read_metas(table.root, table.snapshot) if table.snapshot is not None else manifest_list.empty()
-            return plan_repack(table.root, metas, table.schema)
-        target = Target(table.root, table.schema)
+            metas = (
+                entries.read_metas(table.root, table.snapshot) if table.snapshot is not None else manifest_list.empty()
+            )
+            return pack.plan_repack(table.root, metas, table.schema)
+        target = commit.Target(table.root, table.schema)
         return _published(target, commit.compact_manifests(target, commit.new_author(target)))
 
     def publish_iceberg(self, history: bool = False, *, live: bool | None = None) -> Published:
@@ -355,7 +370,7 @@ class Table:
             whole = self.scan()
             return replace(whole, request=replace(whole.request, top_level_only=True)).to_arrow()
         if name == "row_tracking":
-            if not has_row_ids(self.options):
+            if not row_ids.has_row_ids(self.options):
                 raise InvalidInputError(f"system table 'row_tracking': {self.location} does not track its rows")
             return self.scan(columns=(*self.schema.names, ROW_ID.name, SEQUENCE_NUMBER.name)).to_arrow()
         source = system_files.SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
@@ -375,10 +390,9 @@ class Table:
         if columns is None:
             return self.schema.names
         names = (columns,) if isinstance(columns, str) else tuple(columns)
-        tracked = (ROW_ID.name, SEQUENCE_NUMBER.name) if has_row_ids(self.options) else ()
-        for name in names:
-            if name not in tracked:
-                bind.resolve((name,), self.schema.fields)
+        tracked = (ROW_ID, SEQUENCE_NUMBER) if row_ids.has_row_ids(self.options) else ()
+        fields = (*self.schema.fields, *tracked)
+        projection.narrow(fields, [projection.path_of(name, fields) for name in names])
         if len(set(names)) != len(names) or not names:
             raise InvalidInputError(f"columns: expected different names, at least one, found {list(names)}")
         return names

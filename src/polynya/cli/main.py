@@ -4,7 +4,6 @@ Verbs load what they need when they run, so that help and usage errors answer at
 """
 
 import sys
-from importlib.abc import MetaPathFinder
 from typing import Annotated, Any, Literal
 
 import typer
@@ -24,7 +23,7 @@ class _Verbs(TyperGroup):
             raise typer.Exit(1) from None
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Hides pandas from this process: pyarrow loads it with its first array, though no verb has a data frame."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
