@@ -162,7 +162,7 @@ def test_vectors_roll_at_the_target_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["vectors", "vectors in buckets", "copies"])
 def test_a_change_is_done_again_after_a_conflict(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path, kind)
-    original, raced = row_changes._write, []
+    original, raced = row_changes._edit, []
 
     def write_late(*args: object) -> object:
         draft = original(*args)
@@ -172,7 +172,7 @@ def test_a_change_is_done_again_after_a_conflict(tmp_path: Path, kind: str, monk
             table.write(rows(90, 5))
         return draft
 
-    monkeypatch.setattr(row_changes, "_write", write_late)
+    monkeypatch.setattr(row_changes, "_edit", write_late)
     expected = [row for row in read(table) if row["k"] not in (1, 2, 33, 34)] + rows(90, 5).to_pylist()
     table.delete("k in (1, 34)")
     assert read(table) == expected
@@ -181,7 +181,7 @@ def test_a_change_is_done_again_after_a_conflict(tmp_path: Path, kind: str, monk
 
 def test_vectors_of_one_bucket_are_not_split_by_a_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path, "vectors in buckets")
-    original, raced = row_changes._write, []
+    original, raced = row_changes._edit, []
 
     def write_late(*args: object) -> object:
         draft = original(*args)
@@ -190,7 +190,7 @@ def test_vectors_of_one_bucket_are_not_split_by_a_race(tmp_path: Path, monkeypat
             table.delete("k between 30 and 59")  # other files of the same buckets, which had no vectors so far
         return draft
 
-    monkeypatch.setattr(row_changes, "_write", write_late)
+    monkeypatch.setattr(row_changes, "_edit", write_late)
     table.delete("k < 5")
     index = entries.read_index(table.root, table.refresh().snapshot)
     assert sorted(index["bucket"].to_pylist()) == [0, 1]
@@ -201,7 +201,7 @@ def test_a_change_conflicts_with_a_compaction_and_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(tmp_path, "vectors")
-    original, raced = row_changes._write, []
+    original, raced = row_changes._edit, []
 
     def write_late(*args: object) -> object:
         draft = original(*args)
@@ -210,7 +210,7 @@ def test_a_change_conflicts_with_a_compaction_and_is_done_again(
             table.compact(full=True)
         return draft
 
-    monkeypatch.setattr(row_changes, "_write", write_late)
+    monkeypatch.setattr(row_changes, "_edit", write_late)
     table.delete("k = 1")
     assert [row["k"] for row in read(table)] == [0, *range(2, 90)]
 

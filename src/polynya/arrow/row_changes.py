@@ -9,29 +9,26 @@ The change names what it replaces: data files, or the index files that hold vect
 them the commit conflicts; then all is done again on the new snapshot.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow import file_rows
+from polynya.arrow.change_files import Assign, Changed, FileWork, change_files
 from polynya.arrow.compact import discard
 from polynya.arrow.file_rows import DataFile
 from polynya.arrow.incoming import conform
 from polynya.arrow.read import Reader, reader_of
 from polynya.arrow.vector_files import read_vectors, write_vectors
-from polynya.arrow.write import TableWriter, WriteSpec
-from polynya.codec.bitmap import Bitmap, from_positions, keep_mask, positions
+from polynya.arrow.write import WriteSpec
+from polynya.codec.bitmap import Bitmap, decode64, from_positions, positions
 from polynya.errors import CommitUnknownError, ConflictError, PolynyaError, UnsupportedError
-from polynya.model import bind, evaluate
+from polynya.model import bind
 from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.options_data import ROW_TRACKING_ENABLED
-from polynya.model.options_keys import DELETION_VECTORS_BITMAP64, DELETION_VECTORS_ENABLED
+from polynya.model.options_keys import DELETION_VECTORS_BITMAP64
 from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import Schema
 from polynya.paimon import index_manifest
@@ -47,8 +44,7 @@ from polynya.table.plan import Plan
 ATTEMPTS_MAX = 5
 TRUNCATE = "TRUNCATE"  # what a snapshot says of a delete that only drops partitions
 
-Ints = npt.NDArray[np.int64]
-Assign = Callable[[pa.RecordBatch], pa.RecordBatch]  # rows of the table to rows of the table
+Spread = Callable[[FileWork, pa.Table], Changed]  # does the work on all files, by whomever
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,13 @@ class RowChange:
     assign: Assign | None = None
 
 
-def change_rows(target: Target, change: RowChange) -> Commit:
-    """Delete or update rows of an append table; ConflictError when others were first time and again."""
+def change_rows(target: Target, change: RowChange, spread: Spread | None = None) -> Commit:
+    """Delete or update rows of an append table; ConflictError when others were first time and again.
+
+    `spread` gives the work on the files to others; without it this process does it.
+    """
     for attempt in range(ATTEMPTS_MAX):
-        made = _try_change(target, change, is_last=attempt == ATTEMPTS_MAX - 1)
+        made = _try_change(target, change, spread, is_last=attempt == ATTEMPTS_MAX - 1)
         if made is not None:
             return made
     raise AssertionError("the last attempt answers or raises")
@@ -91,7 +90,7 @@ def drop(target: Target, dropped: Overwrite) -> Commit:
     return commits.commit(target, Change(overwrite=dropped, operation=TRUNCATE), commits.new_author(target))
 
 
-def _try_change(target: Target, change: RowChange, *, is_last: bool) -> Commit | None:
+def _try_change(target: Target, change: RowChange, spread: Spread | None, *, is_last: bool) -> Commit | None:
     """One attempt; None when it has to be done again on a newer snapshot."""
     snapshot = history.find_latest(target.root)
     plan, reader = plan_rows(target, snapshot, change.predicate)
@@ -100,7 +99,11 @@ def _try_change(target: Target, change: RowChange, *, is_last: bool) -> Commit |
     dropped = dropped_partitions(plan, change.predicate, target.schema) if change.assign is None else None
     if dropped is not None:
         return drop(target, dropped)
-    edit = _write(target, snapshot, plan, reader, change)
+    buckets = read_bucket_state(target.root, snapshot, target.schema)
+    work = FileWork(reader, WriteSpec(target.root.storage, target.schema, buckets), change.assign)
+    new_uuid = target.surroundings.new_uuid
+    changed = spread(work, plan.files) if spread is not None else change_files(work, plan.files, new_uuid)
+    edit = _edit(target, snapshot, plan, work, changed)
     try:
         return commits.commit(target, Change(append=edit), commits.new_author(target))
     except CommitUnknownError:
@@ -115,93 +118,24 @@ def _try_change(target: Target, change: RowChange, *, is_last: bool) -> Commit |
         raise
 
 
-def _write(target: Target, snapshot: Snapshot | None, plan: Plan, reader: Reader, change: RowChange) -> Edit:
-    """Write new files and vectors; what was begun is deleted when it fails."""
-    buckets = read_bucket_state(target.root, snapshot, target.schema)
-    writer = TableWriter(WriteSpec(target.root.storage, target.schema, buckets), target.surroundings.new_uuid)
-    with ExitStack() as unless_written:
-        unless_written.callback(writer.abort)
-        touched = dict(_touched(reader, plan.files))
-        if DELETION_VECTORS_ENABLED.of(target.schema.options):
-            rows = _matching_rows(reader, touched, change.assign) if change.assign is not None else iter(())
-        else:
-            rows = _rewritten_rows(reader, touched, change.assign)
-        for batch in rows:
-            writer.write(batch)
-        added = writer.finish()
-        if DELETION_VECTORS_ENABLED.of(target.schema.options):
-            edit = Edit(added, index=_marked(target, entries.read_index(target.root, snapshot), touched))
-        else:
-            edit = Edit(pa.concat_tables([_deleted(target, snapshot, touched), added]))
-        unless_written.pop_all()
-    return edit
+def _edit(target: Target, snapshot: Snapshot | None, plan: Plan, work: FileWork, changed: Changed) -> Edit:
+    """What the commit changes; files that were written are deleted when it cannot be told."""
+    vectors = dict(zip(*(changed.touched[name].to_pylist() for name in ("file_name", "rows")), strict=True))
+    files = file_rows.files_of(plan.files.filter(pc.is_in(plan.files["file_name"], changed.touched["file_name"])))
+    touched = {file: decode64(vectors[file.file_name], name=f"rows of {file.file_name}") for file in files}
+    try:
+        if work.marks:
+            return Edit(changed.added, index=_marked(target, entries.read_index(target.root, snapshot), touched))
+        return Edit(pa.concat_tables([_deleted(target, snapshot, touched), changed.added]))
+    except PolynyaError:
+        discard(target.root.storage, target.schema, Edit(changed.added))
+        raise
 
 
-def _touched(reader: Reader, files: pa.Table) -> Iterator[tuple[DataFile, Ints]]:
-    """The files with rows that match and are not deleted yet, and where these rows are."""
-    names = dict.fromkeys(path[0] for path in bind.columns(reader.predicate))
-    wanted = reader.schema.select(names or reader.schema.names[:1])  # a batch without columns has no rows to count
-
-    def find(file: DataFile) -> Ints:
-        found = [
-            first_row + np.flatnonzero(evaluate.mask(reader.predicate, batch))
-            for first_row, batch in file_rows.read_positions(reader, file, wanted, reader.predicate)
-        ]
-        rows: Ints = np.concatenate([np.array([], np.int64), *found])
-        if file.dv_file is None or not len(rows):
-            return rows
-        deleted = positions(file_rows.read_vector(reader, file)).astype(np.int64)
-        return rows[~np.isin(rows, deleted, assume_unique=True)]
-
-    listed = file_rows.files_of(files)
-    with ThreadPoolExecutor(thread_name_prefix="polynya-rows") as pool:
-        for file, rows in zip(listed, pool.map(find, listed), strict=True):
-            if len(rows):
-                yield file, rows
-
-
-def _matching_rows(reader: Reader, touched: Mapping[DataFile, Ints], assign: Assign) -> Iterator[pa.RecordBatch]:
-    """The rows that match as they are after the change."""
-    for file, rows in touched.items():
-        for batch, is_hit in _with_hits(reader, file, rows):
-            if is_hit.any():
-                yield assign(batch.filter(pa.array(is_hit)))
-
-
-def _rewritten_rows(
-    reader: Reader, touched: Mapping[DataFile, Ints], assign: Assign | None
-) -> Iterator[pa.RecordBatch]:
-    """All rows of the touched files as they are after the change."""
-    for file, rows in touched.items():
-        for batch, is_hit in _with_hits(reader, file, rows):
-            if assign is None:
-                yield batch.filter(pa.array(~is_hit))
-            elif is_hit.any():
-                changed = assign(batch.filter(pa.array(is_hit)))
-                source = np.arange(batch.num_rows)
-                source[is_hit] = batch.num_rows + np.arange(changed.num_rows)
-                yield pa.concat_batches([batch, changed]).take(pa.array(source))
-            else:
-                yield batch
-
-
-def _with_hits(reader: Reader, file: DataFile, rows: Ints) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.bool_]]]:
-    """The batches of a file, and which of their rows are among those given; rows deleted before are left out."""
-    vector = file_rows.read_vector(reader, file) if file.dv_file is not None else None
-    for first_row, batch in file_rows.read_positions(reader, file, reader.schema.fields, AlwaysTrue()):
-        inside = rows[np.searchsorted(rows, first_row) : np.searchsorted(rows, first_row + batch.num_rows)]
-        is_hit = np.zeros(batch.num_rows, bool)
-        is_hit[inside - first_row] = True
-        if vector is not None:
-            live = keep_mask(vector, first_row, batch.num_rows)
-            batch, is_hit = batch.filter(live), is_hit[np.asarray(live)]
-        yield batch, is_hit
-
-
-def _marked(target: Target, index: pa.Table, touched: Mapping[DataFile, Ints]) -> pa.Table:
+def _marked(target: Target, index: pa.Table, touched: Mapping[DataFile, Bitmap]) -> pa.Table:
     """The index change that marks the rows: index files replaced by others with more positions."""
     changes = [index_manifest.empty()]
-    by_place: dict[tuple[bytes, int], dict[DataFile, Ints]] = {}
+    by_place: dict[tuple[bytes, int], dict[DataFile, Bitmap]] = {}
     for file, rows in touched.items():
         by_place.setdefault((file.partition, file.bucket), {})[file] = rows
     for place, files in by_place.items():
@@ -219,7 +153,7 @@ def _marked(target: Target, index: pa.Table, touched: Mapping[DataFile, Ints]) -
     return pa.concat_tables(changes)
 
 
-def _replaced(index: pa.Table, place: tuple[bytes, int], files: Mapping[DataFile, Ints], schema: Schema) -> pa.Table:
+def _replaced(index: pa.Table, place: tuple[bytes, int], files: Mapping[DataFile, Bitmap], schema: Schema) -> pa.Table:
     """The index files that have to be written anew: those of the files, or the one of a bucket."""
     vectors = index.filter(pc.equal(index["index_type"], DELETION_VECTORS))
     if bucket_mode(schema) is BucketMode.UNAWARE:
@@ -229,18 +163,18 @@ def _replaced(index: pa.Table, place: tuple[bytes, int], files: Mapping[DataFile
     return vectors.filter(pc.and_(pc.equal(vectors["partition"], partition), pc.equal(vectors["bucket"], bucket)))
 
 
-def _with_rows(vectors: Mapping[str, Bitmap], files: Mapping[DataFile, Ints], schema: Schema) -> dict[str, Bitmap]:
+def _with_rows(vectors: Mapping[str, Bitmap], files: Mapping[DataFile, Bitmap], schema: Schema) -> dict[str, Bitmap]:
     """The vectors with more rows, all of the version that the table writes."""
     wide = DELETION_VECTORS_BITMAP64.of(schema.options)
-    merged = {name: from_positions(positions(vector).astype(np.int64), wide=wide) for name, vector in vectors.items()}
+    merged = {name: from_positions(positions(vector), wide=wide) for name, vector in vectors.items()}
     for file, rows in files.items():
-        new = from_positions(rows, wide=wide)
+        new = from_positions(positions(rows), wide=wide)
         old = merged.get(file.file_name)
         merged[file.file_name] = new if old is None else old | new  # type: ignore[operator]  # both are of one kind
     return merged
 
 
-def _deleted(target: Target, snapshot: Snapshot | None, touched: Mapping[DataFile, Ints]) -> pa.Table:
+def _deleted(target: Target, snapshot: Snapshot | None, touched: Mapping[DataFile, Bitmap]) -> pa.Table:
     """The entries that take the touched files away."""
     if any(file.dv_file is not None for file in touched):
         raise UnsupportedError(

@@ -1,19 +1,22 @@
 """Delete and update, for tables of both kinds.
 
 On a primary-key table the matching rows are read, merged, and written again as -D or +U records, as far as the merge
-engine takes these. On an append table files or deletion vectors change: see `row_changes`.
+engine takes these. On an append table files or deletion vectors change: see `row_changes`. Who reads and writes the
+files, this process or others, is the business of an `Engine`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from polynya.arrow import ingest, read
+from polynya.arrow.change_files import Assign
 from polynya.arrow.ingest import KINDS, WriteRequest
 from polynya.arrow.row_changes import (
-    Assign,
     RowChange,
+    Spread,
     change_rows,
     conforming,
     drop,
@@ -40,11 +43,31 @@ from polynya.table.commit import Commit, Target
 Assignments = Mapping[str, str | Value]  # a text is an SQL expression, anything else a value
 
 
-def delete(target: Target, predicate: Predicate) -> Commit:
+@dataclass(frozen=True)
+class Engine:
+    """Who carries a change out: on the files of append tables, and as records of primary-key tables."""
+
+    change_files: Spread | None
+    write_records: Callable[[Target, RowChange, str], Commit]
+
+
+def write_records(target: Target, change: RowChange, kind: str) -> Commit:
+    """Read the rows as they are now and write them as records of the kind, in this process."""
+    snapshot = history.find_latest(target.root)
+    plan, reader = plan_rows(target, snapshot, change.predicate)
+    records = (record_batch(rows, change, kind, target.schema) for rows in read.read_plan(reader, plan))
+    return ingest.write(target, snapshot, records, RECORDS)
+
+
+HERE = Engine(None, write_records)
+RECORDS = WriteRequest(rowkind=VALUE_KIND.name)  # how records are written that `record_batch` makes
+
+
+def delete(target: Target, predicate: Predicate, engine: Engine = HERE) -> Commit:
     """Delete the rows that match; whole partitions go without a look at their rows."""
     require_changeable(target.schema)
     if not target.schema.primary_key:
-        return change_rows(target, RowChange(predicate))
+        return change_rows(target, RowChange(predicate), engine.change_files)
     snapshot = history.find_latest(target.root)
     plan, _ = plan_rows(target, snapshot, predicate)
     if plan.file_count == 0:
@@ -53,10 +76,10 @@ def delete(target: Target, predicate: Predicate) -> Commit:
     if dropped is not None:
         return drop(target, dropped)
     _require_deletes(target.schema)
-    return _write_records(target, RowChange(predicate), "-D")
+    return engine.write_records(target, RowChange(predicate), "-D")
 
 
-def update(target: Target, assignments: Assignments, predicate: Predicate) -> Commit:
+def update(target: Target, assignments: Assignments, predicate: Predicate, engine: Engine = HERE) -> Commit:
     """Set columns of the rows that match."""
     schema = target.schema
     require_changeable(schema)
@@ -65,25 +88,14 @@ def update(target: Target, assignments: Assignments, predicate: Predicate) -> Co
         raise InvalidInputError("update: expected a column to set, found none")
     change = RowChange(predicate, conforming(_assignment(assignments, schema), schema))
     if not schema.primary_key:
-        return change_rows(target, change)
+        return change_rows(target, change, engine.change_files)
     _require_updates(schema, assignments)
-    return _write_records(target, change, "+U")
+    return engine.write_records(target, change, "+U")
 
 
-def _write_records(target: Target, change: RowChange, kind: str) -> Commit:
-    """Read the rows as they are now and write them as records of the kind."""
-    snapshot = history.find_latest(target.root)
-    plan, reader = plan_rows(target, snapshot, change.predicate)
-
-    def records() -> Iterator[pa.RecordBatch]:
-        for batch in read.read_plan(reader, plan):
-            rows = change.assign(batch) if change.assign is not None else batch
-            yield _of_kind(rows, kind, target.schema)
-
-    return ingest.write(target, snapshot, records(), WriteRequest(rowkind=VALUE_KIND.name))
-
-
-def _of_kind(rows: pa.RecordBatch, kind: str, schema: Schema) -> pa.RecordBatch:
+def record_batch(rows: pa.RecordBatch, change: RowChange, kind: str, schema: Schema) -> pa.RecordBatch:
+    """Rows that match as records of the kind, with `_VALUE_KIND` as the last column."""
+    rows = change.assign(rows) if change.assign is not None else rows
     named = ROWKIND_FIELD.find(schema.options)
     if named is not None:  # the column overrules the kind that stands beside the row
         index = rows.schema.get_field_index(named)
