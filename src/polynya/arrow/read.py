@@ -14,23 +14,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow import data_evolution, file_rows
+from polynya.arrow.batches import make_batch
+from polynya.arrow.files.conform import conform
 from polynya.arrow.merge import required_columns
 from polynya.arrow.prefetch import Stream, read_ahead
 from polynya.arrow.runs import section_runs
 from polynya.arrow.sorted_runs import merge_runs
 from polynya.errors import CorruptFileError, NotFoundError
-from polynya.model import bind, evaluate
+from polynya.model import bind, evaluate, projection
 from polynya.model.arrow_types import to_arrow_schema
-from polynya.model.merge_spec import MergeSpec, merge_spec
+from polynya.model.merge_spec import Engine, MergeSpec, merge_spec
 from polynya.model.options_data import DATA_EVOLUTION_ENABLED
-from polynya.model.options_keys import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, FORCE_LOOKUP
-from polynya.model.predicate import AlwaysTrue, Predicate
+from polynya.model.options_keys import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, FORCE_LOOKUP, MERGE_ENGINE
+from polynya.model.predicate import AlwaysTrue, Path, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.storage.protocol import Storage
 from polynya.table.plan import Plan, Split
 
 ADD_KINDS = pa.array([0, 2], pa.int8())  # +I and +U
+WHOLE_ROW_ENGINES = (Engine.DEDUPLICATE, Engine.FIRST_ROW)
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,21 @@ class Reader:
     @property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the result; row tracking columns may be asked for by name."""
-        system = {one.name: one for one in (ROW_ID, SEQUENCE_NUMBER)}
-        return tuple(self.schema.find(name) or system[name] for name in self.columns)
+        return projection.narrow(self._known, self._paths)
+
+    @property
+    def wanted(self) -> tuple[Field, ...]:
+        """The columns of the result with what only the filter looks at."""
+        looked_at = (projection.leaf_of(path, self.schema.fields) for path in sorted(bind.columns(self.predicate)))
+        return projection.narrow(self._known, (*self._paths, *looked_at))
+
+    @property
+    def _known(self) -> tuple[Field, ...]:
+        return (*self.schema.fields, ROW_ID, SEQUENCE_NUMBER)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [projection.path_of(name, self._known) for name in self.columns]
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -83,16 +99,27 @@ def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
 
 
 def _read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+    held = _held_fields(reader, split)
     if DATA_EVOLUTION_ENABLED.of(reader.schema.options):
-        batches = data_evolution.read_split(reader, split, _wanted(reader, reader.columns))
+        batches = data_evolution.read_split(reader, split, held)
     elif split.raw:
-        batches = _read_raw(reader, split)
+        batches = _read_raw(reader, split, held)
     else:
-        batches = _read_merged(reader, split)
+        batches = _read_merged(reader, split, held)
+    fields = reader.fields
     for batch in batches:
-        kept = _filtered(reader, batch)
+        kept = _filtered(reader.predicate, batch)
         if kept.num_rows:
-            yield kept
+            # members that only the filter or the merge looked at go
+            columns = [conform(kept[one.name], one.type, one.name) for one in fields]
+            yield make_batch(columns, fields, kept.num_rows)
+
+
+def _held_fields(reader: Reader, split: Split) -> tuple[Field, ...]:
+    """The columns to read, nested ones pruned; engines that combine rows must see their columns whole."""
+    if split.raw or Engine(MERGE_ENGINE.of(reader.schema.options)) in WHOLE_ROW_ENGINES:
+        return reader.wanted
+    return tuple(reader.schema.find(one.name) or one for one in reader.wanted)
 
 
 def machine_memory_bytes() -> int:
@@ -104,9 +131,8 @@ def _stream(reader: Reader, split: Split) -> Stream:
     return lambda: read_split(reader, split)
 
 
-def _read_raw(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+def _read_raw(reader: Reader, split: Split, wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
     """The files one after the other; rows of a primary-key table that are deletes are dropped wherever they stand."""
-    wanted = _wanted(reader, reader.columns)
     has_key = bool(reader.schema.primary_key)
     if has_key:
         wanted = (*wanted, VALUE_KIND)
@@ -117,10 +143,11 @@ def _read_raw(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def _read_merged(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+def _read_merged(reader: Reader, split: Split, held: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
     spec = merge_spec(reader.schema)
-    names = required_columns(spec, [one.name for one in _wanted(reader, reader.columns)])
-    wanted = (SEQUENCE_NUMBER, VALUE_KIND, *reader.schema.select(names))
+    names = [one.name for one in held]
+    others = (name for name in required_columns(spec, names) if name not in names)
+    wanted = (SEQUENCE_NUMBER, VALUE_KIND, *held, *reader.schema.select(others))
     sections = split.files["section"]
     for section in pc.unique(sections).to_pylist():
         files = split.files.filter(pc.equal(sections, section))
@@ -145,16 +172,8 @@ def spec_looks_up(schema: Schema) -> bool:
     )
 
 
-def _wanted(reader: Reader, columns: tuple[str, ...]) -> tuple[Field, ...]:
-    """The columns of the result, and those that only the filter looks at."""
-    names = dict.fromkeys((*columns, *(path[0] for path in bind.columns(reader.predicate))))
-    return replace(reader, columns=tuple(names)).fields
-
-
-def _filtered(reader: Reader, batch: pa.RecordBatch) -> pa.RecordBatch:
-    if not isinstance(reader.predicate, AlwaysTrue):
-        batch = batch.filter(evaluate.mask(reader.predicate, batch))
-    return batch.select(list(reader.columns))
+def _filtered(predicate: Predicate, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch if isinstance(predicate, AlwaysTrue) else batch.filter(evaluate.mask(predicate, batch))
 
 
 def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ def read(view: View, where: str | None, columns: str | None, limit: int | None, 
     scan = _scan(view, where, columns, most + 1 if limit is None else most)
     batches = list(_cut(scan.to_batches(), most + 1))
     found = pa.Table.from_batches(batches, batches[0].schema) if batches else None
-    names = scan.plan().columns
+    names = [field.name for field in scan.plan().fields]
     rows = _rows(found.slice(0, most)) if found is not None else []
     numbers = frozenset(one.name for one in found.schema if pa.types.is_integer(one.type)) if found is not None else ()
     more = found is not None and limit is None and found.num_rows > most

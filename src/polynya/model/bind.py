@@ -147,7 +147,7 @@ def resolve(column: Path, fields: Sequence[t.Field]) -> t.Field:
     for depth, name in enumerate(column):
         field = next((field for field in within if field.name == name), None)
         if field is None:
-            raise InvalidInputError(_missing(column[: depth + 1], within))
+            raise InvalidInputError(missing(column[: depth + 1], within))
         if depth + 1 == len(column):
             return field
         if not isinstance(field.type, t.Row):
@@ -159,7 +159,8 @@ def resolve(column: Path, fields: Sequence[t.Field]) -> t.Field:
     raise InvalidInputError("a column needs a name")
 
 
-def _missing(path: Path, within: Sequence[t.Field]) -> str:
+def missing(path: Path, within: Sequence[t.Field]) -> str:
+    """What to say of a path that leads nowhere, with a name like its last one."""
     spelled = {field.name.lower(): field.name for field in within}
     close = difflib.get_close_matches(path[-1].lower(), spelled, n=1)
     if close:

@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from polynya.errors import InvalidInputError
+from polynya.model import types as t
 from polynya.model.evaluate import is_nan
 from polynya.model.literals import Value
 from polynya.model.predicate import (
@@ -72,6 +73,20 @@ def to_column(predicate: Predicate) -> Column:
 def column_of(path: Path) -> Column:
     """The column that the path names, whatever characters its names hold."""
     return F.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+
+
+def narrowed(column: Column, type: t.DataType) -> Column:
+    """A nested column with only the members that the type has."""
+    match type:
+        case t.Row(fields=fields):
+            members = (narrowed(column.getField(field.name), field.type).alias(field.name) for field in fields)
+            return F.when(column.isNotNull(), F.struct(*members))
+        case t.Array(element=element) if t.is_nested(element):
+            return F.transform(column, lambda one: narrowed(one, element))
+        case t.Map(value=value) if t.is_nested(value):
+            return F.transform_values(column, lambda _, one: narrowed(one, value))
+        case _:
+            return column
 
 
 def _compare(op: Op, column: Column, value: Value) -> Column:

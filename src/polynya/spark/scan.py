@@ -20,12 +20,11 @@ from polynya.arrow import file_rows
 from polynya.arrow.file_rows import DataFile
 from polynya.arrow.read import Reader
 from polynya.errors import PolynyaError
-from polynya.model import bind
 from polynya.model import types as t
 from polynya.model.predicate import AlwaysTrue
 from polynya.model.schema import VALUE_KIND, Schema
 from polynya.spark.file_log import open_files
-from polynya.spark.filters import column_of, literal, to_column
+from polynya.spark.filters import column_of, literal, narrowed, to_column
 from polynya.spark.tasks import python_frame
 from polynya.spark.types import require_known, to_spark_schema, to_spark_type
 from polynya.spark.ways import NativeGroup, Ways, Wish, casts_alike, choose
@@ -69,11 +68,8 @@ def _way_lines(ways: Ways) -> Iterator[str]:
 
 
 def wanted_fields(reader: Reader) -> tuple[t.Field, ...]:
-    """The columns of the result, and those that only the filter looks at."""
-    known = {field.name: field for field in reader.fields}
-    for path in bind.columns(reader.predicate):
-        known.setdefault(path[0], reader.schema.column(path[0]))
-    return tuple(known.values())
+    """The columns of the result, and those that only the filter looks at; whole, as Spark prunes nested ones itself."""
+    return tuple(reader.schema.find(field.name) or field for field in reader.wanted)
 
 
 def _has_time(spark: SparkSession) -> bool:
@@ -92,7 +88,12 @@ def _native_frame(spark: SparkSession, reader: Reader, group: NativeGroup) -> Da
     frame = frame.select(*scan.columns)
     if not isinstance(reader.predicate, AlwaysTrue):
         frame = frame.filter(to_column(reader.predicate))
-    return frame.select(*(column_of((name,)) for name in reader.columns))
+    return frame.select(*(_result_column(reader.schema, field) for field in reader.fields))
+
+
+def _result_column(schema: Schema, field: t.Field) -> Column:
+    column, whole = column_of((field.name,)), schema.find(field.name)
+    return column if whole in (None, field) else narrowed(column, field.type).alias(field.name)
 
 
 @dataclass(frozen=True)

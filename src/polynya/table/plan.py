@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.model import projection
 from polynya.model.predicate import Predicate
-from polynya.model.schema import Schema
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema
+from polynya.model.types import Field
 from polynya.paimon.snapshot import Snapshot
 
 
@@ -99,6 +101,12 @@ class Plan:
     files: pa.Table
     pruned: Pruned
     limit: int | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns that a read gives, nested ones with only the members asked for."""
+        known = (*self.schema.fields, ROW_ID, SEQUENCE_NUMBER)
+        return projection.narrow(known, [projection.path_of(name, known) for name in self.columns])
 
     @cached_property
     def splits(self) -> Splits:

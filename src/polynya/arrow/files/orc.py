@@ -75,15 +75,38 @@ def row_count(storage: Storage, name: str) -> int:
 def _read_stripe(
     storage: Storage, name: str, file: orc.ORCFile, stripe: int, columns: tuple[t.Field, ...]
 ) -> pa.RecordBatch:
-    found = file.schema.names
-    present = [found.index(field.name) for field in columns if field.name in found]
+    present = [field for field in columns if field.name in file.schema.names]
     try:
         # a stripe of no columns would have no rows either
-        return file.read_stripe(stripe, columns=present or [0])
+        return file.read_stripe(stripe, columns=_leaf_names(present, file.schema) or [0])
     except pa.ArrowInvalid as error:
         if _OUT_OF_RANGE not in str(error):
             raise
     return _read_wide_stripe(storage, name, file, stripe, columns)
+
+
+def _leaf_names(columns: list[t.Field], schema: pa.Schema) -> list[str] | list[int]:
+    """The names by which ORC's library knows the leaves asked for; whole columns where a name may be misunderstood."""
+    if any("." in name for field in schema for name in (field.name, *_names_within(field.type))):
+        return [schema.get_field_index(field.name) for field in columns]
+    return [name for field in columns for name in _leaves(field.name, field.type)]
+
+
+def _leaves(path: str, type: t.DataType) -> Iterator[str]:
+    match type:
+        case t.Row(fields=fields):
+            for field in fields:
+                yield from _leaves(f"{path}.{field.name}", field.type)
+        case t.Array(element=t.Row() as element):  # an element has no name of its own
+            yield from _leaves(path, element)
+        case _:
+            yield path
+
+
+def _names_within(type: pa.DataType) -> Iterator[str]:
+    for index in range(type.num_fields):
+        yield type.field(index).name
+        yield from _names_within(type.field(index).type)
 
 
 def _read_wide_stripe(
