@@ -5,6 +5,7 @@ the bits of the columns in turns; `hilbert` follows the curve that never jumps.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,14 @@ Ints = npt.NDArray[np.int64]
 
 ORDERS = ("sort", "zorder", "hilbert")
 _BITS = 63
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The columns that rows are ordered by, and how: sort, zorder or hilbert."""
+
+    columns: tuple[str, ...]
+    order: str
 
 
 def positions_on(order: str, columns: Sequence[pa.ChunkedArray]) -> Ints:

@@ -73,6 +73,20 @@ def key_at(rows: pa.RecordBatch, position: int, names: Sequence[str]) -> Key:
     return tuple((value is not None, value) for value in values)
 
 
+def count_through(batch: pa.RecordBatch, bound: Key, names: Sequence[str]) -> int:
+    """How many rows of a sorted batch, from its first on, have keys up to the bound, which is part of them."""
+    low, high = 0, int(batch.num_rows)
+    if high and key_at(batch, high - 1, names) <= bound:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if key_at(batch, middle, names) <= bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 class _Head:
     """The loaded part of a run; rows leave it in key order."""
 
@@ -104,7 +118,7 @@ class _Head:
         taken: list[pa.RecordBatch] = []
         while self._batches:
             batch = self._batches.popleft()
-            count = batch.num_rows if bound is None else self._count_through(batch, bound)
+            count = batch.num_rows if bound is None else count_through(batch, bound, self._key)
             if count:
                 taken.append(self._with_level(batch.slice(0, count)))
             if count < batch.num_rows:
@@ -116,18 +130,6 @@ class _Head:
         """Give all rows that are left, loaded or not."""
         yield from self._batches
         yield from self._run
-
-    def _count_through(self, batch: pa.RecordBatch, bound: Key) -> int:
-        low, high = 0, int(batch.num_rows)
-        if key_at(batch, high - 1, self._key) <= bound:
-            return high
-        while low < high:
-            middle = (low + high) // 2
-            if key_at(batch, middle, self._key) <= bound:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     def _with_level(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._level is None:
