@@ -45,3 +45,16 @@ def assert_twin(table: Table) -> None:
 def metadata_names(table: Table) -> list[str]:
     """The files in the metadata folder."""
     return sorted(path.name for path in Path(table.location, "metadata").iterdir() if not path.name.startswith("."))
+
+
+def unreferenced_names(table: Table) -> list[str]:
+    """The files in the metadata folder that no snapshot of the twin refers to."""
+    twin = load(table)
+    used = {Path(twin.metadata_location).name, "version-hint.text"}
+    for snapshot in twin.metadata.snapshots:
+        used.add(Path(snapshot.manifest_list).name)
+        for manifest in snapshot.manifests(twin.io):
+            used.add(Path(manifest.manifest_path).name)
+            entries = manifest.fetch_manifest_entry(twin.io, discard_deleted=True)
+            used.update(Path(entry.data_file.file_path).name for entry in entries)
+    return [name for name in metadata_names(table) if name not in used]

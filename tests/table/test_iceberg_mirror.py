@@ -10,7 +10,7 @@ import pytest
 
 import polynya
 from fault_storage import FaultPlan, FaultStorage
-from iceberg_twin import assert_twin, load
+from iceberg_twin import assert_twin, load, metadata_names, rows_of, twin_rows, unreferenced_names
 from polynya.errors import StorageError
 
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.string())])
@@ -64,6 +64,7 @@ def test_a_publish_that_fails_anywhere_is_made_good_by_the_next(table, tmp_path)
         copy.publish_iceberg()
         assert_twin(copy)
         assert [one.snapshot_id for one in load(copy).metadata.snapshots] == [2, 3, 4]
+        assert unreferenced_names(copy) == []
 
 
 def test_many_publishers_at_once_make_one_history(table):
@@ -93,3 +94,59 @@ def test_a_branch_has_no_twin(table):
     shutil.copytree(Path(table.location, "schema"), Path(table.location, "branch", "branch-b", "schema"))
     with pytest.raises(polynya.InvalidInputError, match="branch 'b'"):
         table.branch("b").publish_iceberg()
+
+
+@pytest.mark.parametrize("versions_max", ["0", "2"])
+def test_a_rollback_that_fails_anywhere_to_reach_the_twin_never_leaves_it_empty(tmp_path, versions_max):
+    probe = FaultPlan()
+    _at_fault(_rolled_back(tmp_path, "probe", versions_max), probe).publish_iceberg()
+    writes = [place for place, (verb, _) in enumerate(probe.calls, 1) if verb in ("put", "put_new", "delete")]
+    assert len(writes) > 5
+    for number, place in enumerate(writes[-5:]):
+        table = _rolled_back(tmp_path, f"t{number}", versions_max)
+        uuid = load(table).metadata.table_uuid
+        with pytest.raises(StorageError, match="planned fault"):
+            _at_fault(table, FaultPlan(place, after=number % 2 == int(versions_max) // 2)).publish_iceberg()
+        load(table).scan().to_arrow()
+        table.publish_iceberg()
+        assert_twin(table)
+        assert load(table).metadata.table_uuid == uuid
+        for id in (1, 2, 3):
+            assert twin_rows(table, snapshot_id=id) == rows_of(table.at(snapshot_id=id).scan().to_arrow())
+        if versions_max == "0":
+            assert unreferenced_names(table) == []
+
+
+def _rolled_back(folder, name, versions_max):
+    """A table with a twin of four snapshots, of which the table has two any more, and another third."""
+    warehouse = polynya.open_warehouse(folder)
+    warehouse.create_database("db", exist_ok=True)
+    options = {"deletion-vectors.enabled": "true", "metadata.iceberg.previous-versions-max": versions_max}
+    table = warehouse.create_table(f"db.{name}", COLUMNS, options=options)
+    for step in range(2):
+        table.write(rows(3 * step))
+        table.publish_iceberg()
+        table.delete(f"id = {3 * step}")
+        table.publish_iceberg()
+    _roll_back(table, 2)
+    table.write(rows(50), mode="overwrite")
+    return table.refresh()
+
+
+def _roll_back(table, id):
+    folder = Path(table.location, "snapshot")
+    for path in folder.glob("snapshot-*"):
+        if int(path.name.partition("-")[2]) > id:
+            path.unlink()
+    (folder / "LATEST").write_text(str(id))
+
+
+def test_the_twin_of_one_history_has_the_same_file_names_each_time(table):
+    first = metadata_names(table)
+    shutil.rmtree(Path(table.location, "metadata"))
+    table.publish_iceberg(history=True)
+    again = metadata_names(table)
+    shutil.rmtree(Path(table.location, "metadata"))
+    table.publish_iceberg(history=True)
+    assert metadata_names(table) == again
+    assert first != again

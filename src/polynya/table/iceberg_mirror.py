@@ -14,8 +14,9 @@ Snapshot N of Paimon is snapshot N of Iceberg, with sequence number N; the metad
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
@@ -25,21 +26,17 @@ from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, LogEn
 from polynya.iceberg.partition_spec import FIRST_FIELD_ID
 from polynya.model.schema import Schema
 from polynya.paimon import layout as paimon_layout
-from polynya.paimon.snapshot import CommitKind, Snapshot
+from polynya.paimon.snapshot import Snapshot
 from polynya.table import entries, history, twin_schema, twin_store
 from polynya.table.history import TableRoot
 from polynya.table.twin_change import ChangeFinder, Positions, TwinState
 from polynya.table.twin_files import FileRules, partition_columns
-from polynya.table.twin_manifests import Edition, ManifestWriter, with_row_ids
+from polynya.table.twin_manifests import ManifestWriter, with_row_ids
 from polynya.table.twin_settings import TwinSettings
 from polynya.table.twin_store import Current
-from polynya.table.twin_view import View
+from polynya.table.twin_summary import SOURCE_KEY, VIEW_KEY, identity, summary
 
 ATTEMPTS_MAX = 5
-SOURCE_KEY = "polynya.paimon-snapshot"
-VIEW_KEY = "polynya.view"
-HIDDEN_FILES_KEY = "polynya.unpublished-files"
-HIDDEN_ROWS_KEY = "polynya.unpublished-records"
 
 
 @dataclass(frozen=True)
@@ -111,9 +108,12 @@ class _Publisher:
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
-            self._put(current, made, latest.id)
+            replaces = current is not None and current.version >= latest.id
+            twin_store.put_version(self.folder, latest.id, made, replaces=replaces)
         elif current.hinted != latest.id:
             twin_store.put_hint(self.folder, latest.id)
+        if current is not None:
+            self._clear(current, made, latest.id)
         old = {one.snapshot_id for one in kept}
         return Published(
             location, latest.id, tuple(one.snapshot_id for one in made.snapshots if one.snapshot_id not in old)
@@ -140,9 +140,12 @@ class _Publisher:
             and one.snapshot_id in timeline.tagged
             and _is_twin(one, timeline.tagged[one.snapshot_id])
         ]
+        if any(SOURCE_KEY in one.summary for one in in_line):
+            while SOURCE_KEY not in in_line[-1].summary:
+                in_line.pop()  # another writer went on with the twin, in a view of its own: made anew
         newest = in_line[-1] if in_line else None
         if newest and newest.snapshot_id == timeline.latest.id and newest.summary.get(VIEW_KEY) != self.view:
-            in_line.pop()  # made by another writer or for another view: made anew
+            in_line.pop()  # begun by another writer, or made for another view: made anew
         return [*older, *in_line]
 
     def _wanted(self, kept: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Snapshot]:
@@ -162,7 +165,7 @@ class _Publisher:
         """The metadata of the twin with the wanted snapshots made and added."""
         schemas = self._iceberg_schemas(current if kept else None)
         old = current.metadata if current is not None else None
-        next_row_id = old.next_row_id or 0 if old is not None else 0
+        next_row_id = _next_row_id(old) if old is not None else 0
         snapshots = list(kept)
         for one in wanted:
             before = snapshots[-1] if snapshots else None
@@ -207,8 +210,9 @@ class _Publisher:
         partition = partition_columns(schema, FIRST_FIELD_ID)
         rules = FileRules(self.settings.table_url, schema, self._schema_of, partition)
         header = self._header(schemas[schema.id], schema)
-        writer = ManifestWriter(self.folder, partition, header, snapshot.id)
         base = before if before is not None and self._extends(before, snapshot) else None
+        uuid = self._uuid(snapshot, before, base, next_row_id)
+        writer = ManifestWriter(self.folder, partition, header, snapshot.id, uuid)
         metas = manifest_list.empty()
         if base is not None and base.manifest_list is not None:
             metas = manifest_list.decode([self.folder.read(base.manifest_list)])
@@ -220,7 +224,6 @@ class _Publisher:
         listed = edition.metas
         if self.folder.version > 2:
             listed, next_row_id = with_row_ids(listed, next_row_id)
-        summary = self._summary(snapshot, edition, base, hidden)
         keys = {"snapshot-id": str(snapshot.id), "sequence-number": str(snapshot.id)}
         keys["parent-snapshot-id"] = "null" if before is None else str(before.snapshot_id)
         made = IcebergSnapshot(
@@ -229,12 +232,24 @@ class _Publisher:
             sequence_number=snapshot.id,
             timestamp_ms=snapshot.time_ms,
             manifest_list=writer.write_list(listed, keys),
-            summary=summary,
+            summary=summary(snapshot, edition, base, hidden, self.view),
             schema_id=schema.id,
             first_row_id=first_row_id if self.folder.version > 2 else None,
             added_rows=next_row_id - first_row_id if self.folder.version > 2 else None,
         )
         return made, next_row_id
+
+    def _uuid(
+        self, snapshot: Snapshot, before: IcebergSnapshot | None, base: IcebergSnapshot | None, next_row_id: int
+    ) -> str:
+        """The id in the names of a snapshot's files: who makes the same files again, since it broke off, replaces them.
+
+        It follows from all that decides about their bytes, so that files of one name have one length.
+        """
+        above = before.snapshot_id if before is not None else None, base.manifest_list if base is not None else None
+        folder = self.folder
+        how = self.view.value, folder.version, folder.codec, folder.legacy_names, folder.merge, pa.__version__
+        return str(uuid5(NAMESPACE_URL, repr((identity(snapshot), snapshot.schema_id, above, how, next_row_id))))
 
     def _extends(self, before: IcebergSnapshot, snapshot: Snapshot) -> bool:
         """Whether the snapshot can be made of the one before by its delta."""
@@ -244,37 +259,6 @@ class _Publisher:
         spec = twin_schema.spec_of(of)
         texts = twin_schema.schema_text(schema), twin_schema.spec_text(spec)
         return lambda content: Header(texts[0], schema.schema_id, texts[1], spec.spec_id, content)
-
-    def _summary(
-        self, snapshot: Snapshot, edition: Edition, base: IcebergSnapshot | None, hidden: tuple[int, int]
-    ) -> dict[str, str]:
-        old = base.summary if base is not None else {}
-        added, removed, marks, unmarks = edition.added, edition.removed, edition.added_deletes, edition.removed_deletes
-        counted = {
-            "added-data-files": added.files,
-            "deleted-data-files": removed.files,
-            "added-records": added.rows,
-            "deleted-records": removed.rows,
-            "added-files-size": added.size_bytes,
-            "removed-files-size": removed.size_bytes,
-            "added-delete-files": marks.files,
-            "removed-delete-files": unmarks.files,
-            "added-position-deletes": marks.rows,
-            "removed-position-deletes": unmarks.rows,
-            "changed-partition-count": edition.changed_partition_count,
-            "total-data-files": _total(old, "total-data-files", added.files - removed.files),
-            "total-records": _total(old, "total-records", added.rows - removed.rows),
-            "total-files-size": _total(old, "total-files-size", added.size_bytes - removed.size_bytes),
-            "total-delete-files": _total(old, "total-delete-files", marks.files - unmarks.files),
-            "total-position-deletes": _total(old, "total-position-deletes", marks.rows - unmarks.rows),
-            "total-equality-deletes": 0,
-        }
-        if self.view in (View.TOP, View.ABOVE):
-            counted[HIDDEN_FILES_KEY] = _total(old, HIDDEN_FILES_KEY, hidden[0])
-            counted[HIDDEN_ROWS_KEY] = _total(old, HIDDEN_ROWS_KEY, hidden[1])
-        operation = _operation(snapshot, edition, keeps_rows=self.view in (View.ALL, View.LIVE))
-        texts = {key: str(value) for key, value in counted.items()}
-        return {"operation": operation, **texts, SOURCE_KEY: _identity(snapshot), VIEW_KEY: self.view.value}
 
     def _properties(self, old: TableMetadata | None, schemas: Mapping[int, IcebergSchema]) -> dict[str, str]:
         """The properties; those of the same schema are not made again, which would read all schemas."""
@@ -330,18 +314,20 @@ class _Publisher:
         log = (*current.metadata.metadata_log, entry)
         return log[len(log) - min(keep, len(log)) :] if self.settings.deletes_old_versions else log
 
-    def _put(self, current: Current | None, made: TableMetadata, version: int) -> None:
-        """Publish, then clear away; what was rolled back goes before, since readers would count on to it."""
-        there = current.versions if current is not None else ()
-        twin_store.drop_versions(self.folder, [one for one in there if one > version])
-        replaces = current is not None and current.version >= version
-        twin_store.put_version(self.folder, version, made, replaces=replaces)
-        if self.settings.deletes_old_versions:
-            older = [one for one in there if one < version]
-            twin_store.drop_versions(self.folder, older[: max(0, len(older) - self.settings.previous_versions_max)])
+    def _clear(self, current: Current, made: TableMetadata, version: int) -> None:
+        """Delete what nobody needs any more. Metadata files go last: one that is still there tells what is left to do.
+
+        Readers count on from the hint, so versions that were rolled back stay in their way until they are gone; but
+        without them a publish that breaks off would leave no twin at all.
+        """
+        older = [one for one in current.versions if one < version]
+        keep = self.settings.previous_versions_max if self.settings.deletes_old_versions else len(older)
+        leaving = older[: max(0, len(older) - keep)]
         lists = {one.manifest_list for one in made.snapshots}
-        gone = [one for one in current.metadata.snapshots if one.manifest_list not in lists] if current else []
+        known = twin_store.read_versions(self.folder, [one for one in leaving if one != current.version])
+        gone = [one for of in (current.metadata, *known) for one in of.snapshots if one.manifest_list not in lists]
         twin_store.drop_unreachable(self.folder, gone, made.snapshots)
+        twin_store.drop_versions(self.folder, [*(one for one in current.versions if one > version), *leaving])
 
 
 def _line(snapshots: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[IcebergSnapshot]:
@@ -349,24 +335,13 @@ def _line(snapshots: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Ice
     return [one for one in snapshots if one.snapshot_id >= timeline.earliest_id]
 
 
-def _identity(snapshot: Snapshot) -> str:
-    return snapshot.uuid or f"{snapshot.commit_user}/{snapshot.commit_identifier}/{snapshot.time_ms}"
+def _next_row_id(old: TableMetadata) -> int:
+    """The first row id that no row has; a writer that leaves it out keeps what its snapshots say."""
+    ends = ((one.first_row_id or 0) + (one.added_rows or 0) for one in old.snapshots)
+    return max(old.next_row_id or 0, *ends, 0)
 
 
 def _is_twin(one: IcebergSnapshot, snapshot: Snapshot) -> bool:
     """Whether the Iceberg snapshot was made from the Paimon snapshot; other writers leave only their clock's time."""
     source = one.summary.get(SOURCE_KEY)
-    return source == _identity(snapshot) if source is not None else one.timestamp_ms >= snapshot.time_ms
-
-
-def _total(old: Mapping[str, str], key: str, change: int) -> int:
-    return int(old.get(key, "0")) + change
-
-
-def _operation(snapshot: Snapshot, edition: Edition, *, keeps_rows: bool) -> str:
-    adds, removes = edition.added.files, edition.removed.files or edition.added_deletes.files
-    if snapshot.commit_kind is CommitKind.COMPACT and keeps_rows and (adds or removes):
-        return "replace"
-    if adds and removes:
-        return "overwrite"
-    return "delete" if removes else "append"
+    return source == identity(snapshot) if source is not None else one.timestamp_ms >= snapshot.time_ms

@@ -4,7 +4,6 @@ Only manifests that hold a removed file are rewritten: the files that stay becom
 the removed ones DELETED. Small manifests are merged when there are enough of them. All others are reused as they are.
 """
 
-import uuid as uuids
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -109,9 +108,10 @@ class ManifestWriter:
         partition: Sequence[PartitionColumn],
         header: Callable[[int], Header],
         snapshot_id: int,
+        uuid: str,
     ) -> None:
         self.folder, self.partition, self.header, self.snapshot_id = folder, tuple(partition), header, snapshot_id
-        self.uuid = str(uuids.uuid4())
+        self.uuid = uuid
         self._number = 0
 
     def edit(self, base: pa.Table, change: Change) -> Edition:

@@ -1,7 +1,7 @@
 """The metadata folder of the twin: finding the current metadata, putting the next, clearing away what is old.
 
 A version becomes current when its file exists and the hint names it. Readers that find versions by counting on from the
-hint see a higher version at once, so versions of a history that was rolled back go before a new one is put.
+hint see a higher version at once, so versions of a history that was rolled back are deleted after that.
 """
 
 import bisect
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.avro import AvroSource
 from polynya.errors import InvalidInputError, NotFoundError
 from polynya.iceberg import layout, manifest, manifest_list, metadata
 from polynya.iceberg.metadata import IcebergSnapshot, TableMetadata
@@ -58,6 +59,18 @@ def drop_versions(folder: TwinFolder, versions: Iterable[int]) -> None:
         folder.storage.delete(names)
 
 
+def read_versions(folder: TwinFolder, versions: Iterable[int]) -> list[TableMetadata]:
+    """The metadata of older versions; one that another clean-up deleted has nothing left to tell."""
+    found = []
+    for one in versions:
+        name = layout.metadata_name(one)
+        try:
+            found.append(metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}"))
+        except NotFoundError:
+            continue
+    return found
+
+
 def drop_unreachable(folder: TwinFolder, gone: Sequence[IcebergSnapshot], kept: Sequence[IcebergSnapshot]) -> None:
     """Delete lists and manifests that only snapshots that are gone refer to, and the delete files in them."""
     lists = _in_folder(folder, (one.manifest_list for one in gone if one.manifest_list is not None))
@@ -69,17 +82,20 @@ def drop_unreachable(folder: TwinFolder, gone: Sequence[IcebergSnapshot], kept: 
     alone = left.filter(pc.invert(pc.is_in(left["manifest_path"], value_set=pc.unique(reached["manifest_path"]))))
     stale = pc.unique(alone["manifest_path"]).to_pylist()
     files = _delete_files(folder, alone) - _delete_files(folder, reached) if _has_deletes(alone) else set()
-    names = [folder.name_of(one) for one in _in_folder(folder, [*lists, *stale, *sorted(files)])]
-    folder.storage.delete(names)
+    for locations in (sorted(files), stale, lists):  # what names the others goes last
+        folder.storage.delete([folder.name_of(one) for one in _in_folder(folder, locations)])
 
 
 def _neighbours(gone: Sequence[IcebergSnapshot], kept: Sequence[IcebergSnapshot]) -> list[IcebergSnapshot]:
-    """The kept snapshots next to those that are gone: a manifest never comes back once a snapshot has left it out."""
+    """The kept snapshots next to those that are gone: a manifest never comes back once a snapshot has left it out.
+
+    One that was made anew under the id of one that is gone stands between its neighbours.
+    """
     ids = sorted(one.snapshot_id for one in kept)
     wanted = set()
     for one in gone:
-        place = bisect.bisect(ids, one.snapshot_id)
-        wanted.update(ids[max(0, place - 1) : place + 1])
+        first, last = bisect.bisect_left(ids, one.snapshot_id), bisect.bisect_right(ids, one.snapshot_id)
+        wanted.update(ids[max(0, first - 1) : last + 1])
     return [one for one in kept if one.snapshot_id in wanted]
 
 
@@ -91,14 +107,19 @@ def _hinted(folder: TwinFolder) -> int | None:
 
 
 def _metas(folder: TwinFolder, lists: Iterable[str]) -> pa.Table:
-    """The rows of the lists that are there; one that another clean-up deleted names nothing any more."""
+    found = _there(folder, lists)
+    return manifest_list.decode(found) if found else manifest_list.empty()
+
+
+def _there(folder: TwinFolder, locations: Iterable[str]) -> list[AvroSource]:
+    """The files that are there; one that another clean-up deleted names nothing any more."""
     found = []
-    for location in lists:
+    for location in locations:
         try:
             found.append(folder.read(location))
         except NotFoundError:
             continue
-    return manifest_list.decode(found) if found else manifest_list.empty()
+    return found
 
 
 def _has_deletes(metas: pa.Table) -> bool:
@@ -108,10 +129,10 @@ def _has_deletes(metas: pa.Table) -> bool:
 def _delete_files(folder: TwinFolder, metas: pa.Table) -> set[str]:
     """The files that the live entries of delete manifests name."""
     deletes = metas.filter(pc.equal(metas["content"], manifest_list.DELETES))
-    locations = _in_folder(folder, pc.unique(deletes["manifest_path"]).to_pylist())
-    if not locations:
+    sources = _there(folder, _in_folder(folder, pc.unique(deletes["manifest_path"]).to_pylist()))
+    if not sources:
         return set()
-    entries = manifest.decode([folder.read(one) for one in locations], (), ["file_path"]).table
+    entries = manifest.decode(sources, (), ["file_path"]).table
     return set(pc.unique(entries.filter(pc.not_equal(entries["status"], manifest.DELETED))["file_path"]).to_pylist())
 
 
