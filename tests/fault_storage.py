@@ -1,5 +1,6 @@
 """A storage that fails on demand, for tests that fail every storage call once."""
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -94,3 +95,21 @@ class FaultStorage:
 
     def child(self, folder: str) -> "FaultStorage":
         return FaultStorage(self.inner.child(folder), self.plan)
+
+
+class GateStorage(FaultStorage):
+    """Holds the creation of snapshots until `open` is set, so that others queue up; then fails it if there is a fault.
+
+    What is raised may be no StorageError: an interrupt, for one.
+    """
+
+    def __init__(self, inner: Storage, fault: BaseException | None = None) -> None:
+        super().__init__(inner, FaultPlan())
+        self.open, self.reached, self.fault = threading.Event(), threading.Event(), fault
+
+    def put_new(self, name: str, data: bytes) -> None:
+        self.reached.set()
+        assert self.open.wait(20)
+        if self.fault is not None:
+            raise self.fault
+        super().put_new(name, data)

@@ -1,13 +1,18 @@
 """Who works on the simulated table."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
 
 from commit_cases import deleted, files_of, new_file, store_files
+from polynya.arrow import shared_write
 from polynya.errors import CommitUnknownError, NotFoundError, PolynyaError, StorageError
 from polynya.paimon.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind
 from polynya.table import commit as commits
-from polynya.table import entries, history
+from polynya.table import entries, group, history
 from polynya.table.commit import Author, Commit, Target
 from polynya.table.edit import Change, Edit, Overwrite
 from polynya.table.paths import data_paths
@@ -39,6 +44,22 @@ def writer(crew: Crew, name: str, commit_count: int) -> None:
         added = {file: crew.random.choice(PARTITIONS) for file in crew.new_names(crew.random.randint(1, 2))}
         files = files_of(*(new_file(file, p, rows=len(file)) for file, p in added.items()))
         _attempt(crew, Operation(key, CommitKind.APPEND, added), Change(Edit(files)))
+
+
+def grouped_writer(crew: Crew, name: str, commit_count: int) -> None:
+    """Appends files, or rows, as a thread of a process in which others do so too."""
+    brings_rows = crew.random.random() < 0.6
+    for number in range(1, commit_count + 1):
+        key, p = (f"{name}-{number}", BATCH_COMMIT_IDENTIFIER), crew.random.choice(PARTITIONS)
+        (mark,) = crew.new_names(1)
+        operation = Operation(key, CommitKind.APPEND, {mark: p}, is_grouped=True)
+        if brings_rows:
+            rows = pa.table({"p": [p], "k": [number], "v": [mark]}, crew.target.schema.arrow)
+            crew.judge.operations.append(operation)
+            _settle(operation, partial(shared_write.write, crew.target, rows))
+        else:
+            change = Change(Edit(files_of(new_file(mark, p))))
+            _attempt(crew, operation, change, partial(group.commit, crew.target, change, None))
 
 
 def overwriter(crew: Crew, name: str) -> None:
@@ -91,7 +112,7 @@ def reader(crew: Crew, name: str, times: int) -> None:
             crew.judge.seen.append((latest.id, frozenset(live["file_name"].to_pylist())))
 
 
-def _attempt(crew: Crew, operation: Operation, change: Change) -> None:
+def _attempt(crew: Crew, operation: Operation, change: Change, act: Callable[[], Commit] | None = None) -> None:
     """Write the files, commit, and do as a careful caller does: delete after a failure, repeat when told nothing."""
     added = (change.append if change.append.files.num_rows else change.compact).added
     try:
@@ -100,10 +121,11 @@ def _attempt(crew: Crew, operation: Operation, change: Change) -> None:
         return
     crew.judge.operations.append(operation)
     author = Author(*operation.key)
-    _settle(operation, lambda: commits.commit(crew.target, change, author))
+    act = act or partial(commits.commit, crew.target, change, author)
+    _settle(operation, act)
     for _ in range(REPEATS_MAX):
         if operation.outcome is Outcome.UNKNOWN and author.is_repeatable:
-            _settle(operation, lambda: commits.commit(crew.target, change, author), is_repeat=True)
+            _settle(operation, act, is_repeat=True)
     if operation.outcome is Outcome.FAILED:
         crew.judge.storage.delete(data_paths(added, crew.target.schema).to_pylist())
 

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from commit_cases import new_target, table_schema
+from polynya.arrow import shared_write
 from polynya.storage import MemoryStorage
-from polynya.table import entries
+from polynya.table import entries, group
 from polynya.table.commit import Target
 from polynya.table.history import TableRoot
 from polynya.table.manifest_cache import SHARED
@@ -48,6 +49,9 @@ def run(
     crew = actors.Crew(target, judge, world.random)
     for number in range(world.random.randint(1, 3)):
         world.add(f"writer{number}", partial(actors.writer, crew, f"writer{number}", world.random.randint(1, 2)))
+    for number in range(world.random.choice((0, 0, 4))):
+        name = f"grouped{number}"
+        world.add(name, partial(actors.grouped_writer, crew, name, world.random.randint(1, 2)))
     others = {
         "compactor": partial(actors.compactor, crew, "compactor"),
         "overwriter": partial(actors.overwriter, crew, "overwriter"),
@@ -74,6 +78,8 @@ def _repeatable() -> Iterator[None]:
     readers = entries._READERS
     entries._READERS = _InlineReaders()
     SHARED.clear()
+    shared_write._TURNS.clear()
+    group._TURNS.clear()
     try:
         yield
     finally:

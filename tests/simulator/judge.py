@@ -4,18 +4,25 @@ After every step: snapshots are contiguous, none is replaced or deleted, and eve
 In the end: every acknowledged commit is in the history exactly once and at the snapshot that was answered; no commit
 that failed is; one of unknown outcome is there at most once; replayed in order, the commits give exactly the files that
 each snapshot has; every live file exists; counts add up; what a reader saw is what its snapshot holds; and (in a third
-of the histories) the check of the product finds nothing.
+of the histories) the check of the product finds nothing. A commit of a group is known by its file, or by its row in a
+file that it shares; each such file and row is of some commit.
 """
 
+import io
 from dataclasses import dataclass, field
 from enum import Enum
 
-from polynya.paimon import layout, snapshot
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from commit_cases import partition_row
+from polynya.paimon import layout, manifest, snapshot
 from polynya.paimon.snapshot import CommitKind, Snapshot
 from polynya.storage import MemoryStorage
 from polynya.table import check, entries, history
 from polynya.table.commit import Target
 from polynya.table.history import TableRoot
+from polynya.table.paths import data_paths
 
 CHECKED_EVERY = 3  # the product's own check costs as much as a commit
 
@@ -36,6 +43,7 @@ class Operation:
     added: dict[str, int] = field(default_factory=dict)  # file name: partition
     deleted: frozenset[str] = frozenset()
     replaces: frozenset[int] | None = None  # partitions; None is all of them
+    is_grouped: bool = False  # `added` is then one name, that of a file or of a row
     outcome: Outcome = Outcome.PENDING
     snapshot_id: int | None = None
 
@@ -71,14 +79,48 @@ class Judge:
         by_commit: dict[tuple[str, int, CommitKind], list[Snapshot]] = {}
         for one in snapshots:
             by_commit.setdefault((one.commit_user, one.commit_identifier, one.commit_kind), []).append(one)
+        grouped = self._grouped(snapshots)
         for operation in self.operations:
-            self._judge(operation, by_commit.get((*operation.key, operation.kind), []))
+            if operation.is_grouped:
+                self._judge(operation, grouped.get(next(iter(operation.added)), []))
+            else:
+                self._judge(operation, by_commit.get((*operation.key, operation.kind), []))
         states = self._replay(snapshots)
         for id, names in self.seen:
             assert names == states[id].keys(), f"a reader of snapshot {id} saw {sorted(names ^ states[id].keys())}"
         if len(snapshots) % CHECKED_EVERY == 0 and snapshots:
             report = check.check(self.root, self.target.schema, snapshots[-1])
             assert report.is_sound, f"check: {report}"
+
+    def _grouped(self, snapshots: list[Snapshot]) -> dict[str, list[Snapshot]]:
+        """The snapshots of groups by what they added: names of files, or of rows where a file holds those of several.
+
+        Each becomes an operation of its own, for the replay.
+        """
+        keys = {(*one.key, one.kind) for one in self.operations if not one.is_grouped}
+        partitions = {one: p for one_operation in self.operations for one, p in one_operation.added.items()}
+        found: dict[str, list[Snapshot]] = {}
+        for made in snapshots:
+            if (made.commit_user, made.commit_identifier, made.commit_kind) in keys:
+                continue
+            added = {}
+            for entry in entries.read_entries(self.root, entries.read_delta_metas(self.root, made)).to_pylist():
+                names = [entry["file_name"]]
+                if names[0] not in partitions:
+                    names = self._rows_of(entry)
+                    assert len(names) == entry["row_count"]
+                added[entry["file_name"]] = partitions[names[0]]
+                for name in names:
+                    assert entry["partition"] == partition_row(partitions[name]), f"{name} is in another partition"
+                    found.setdefault(name, []).append(made)
+            key = (made.commit_user, made.commit_identifier)
+            together = Operation(key, CommitKind.APPEND, added, outcome=Outcome.ACKNOWLEDGED, snapshot_id=made.id)
+            self.operations.append(together)
+        return found
+
+    def _rows_of(self, entry: dict) -> list[str]:
+        (path,) = data_paths(pa.Table.from_pylist([entry], manifest.SCHEMA), self.target.schema).to_pylist()
+        return pq.read_table(io.BytesIO(self.storage.read(path)))["v"].to_pylist()
 
     def _read(self, id: int) -> Snapshot:
         data = self.storage.read(layout.snapshot_name(id))
@@ -97,7 +139,7 @@ class Judge:
 
     def _replay(self, snapshots: list[Snapshot]) -> dict[int, dict[str, int]]:
         """The live files after each snapshot, by the operations alone, compared with what the snapshot says."""
-        operations = {(*one.key, one.kind): one for one in self.operations}
+        operations = {(*one.key, one.kind): one for one in self.operations if not one.is_grouped}
         live: dict[str, int] = {}
         states = {}
         for made in snapshots:

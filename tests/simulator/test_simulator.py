@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from polynya.errors import CommitUnknownError
+from polynya.paimon.snapshot import CommitKind
 from polynya.table import commit as commits
-from polynya.table import draft
+from polynya.table import draft, group
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -66,6 +68,30 @@ def test_an_interrupt_that_cleans_up_is_caught(monkeypatch):
 
     monkeypatch.setattr(commits, "_publish_draft", and_clean)
     assert _first_failure(SEEDS_MAX * 4) is not None
+
+
+def test_a_group_that_tries_again_when_told_nothing_is_caught(monkeypatch):
+    commit = group.commit
+
+    def again(target, change, author):
+        try:
+            return commit(target, change, author)
+        except CommitUnknownError:
+            return commit(target, change, author)
+
+    monkeypatch.setattr(group, "commit", again)
+    assert _first_failure() is not None
+
+
+def test_a_group_whose_leader_answers_before_it_commits_is_caught(monkeypatch):
+    def hasty(members):
+        for member in members:
+            member.answer.set_result(commits.Commit(1, CommitKind.APPEND, 1, 0, 1))
+        for member in members:
+            commits.commit(member.work.target, member.work.change, commits.new_author(member.work.target))
+
+    monkeypatch.setattr(group, "_commit_all", hasty)
+    assert _first_failure() is not None
 
 
 def _first_failure(seeds_max=SEEDS_MAX, **options):

@@ -104,7 +104,7 @@ class World:
         self._late.append((self.step + self.random.randint(1, 60), act))
 
     def surroundings(self) -> Surroundings:
-        return Surroundings(self.now_ms, self.sleep, self.random.random, self.new_uuid)
+        return Surroundings(self.now_ms, self.sleep, self.random.random, self.new_uuid, self.wait)
 
     def new_uuid(self) -> str:
         return str(uuid.UUID(int=self.random.getrandbits(128)))
@@ -115,6 +115,11 @@ class World:
     def sleep(self, seconds: float) -> None:
         self.time_ms += int(seconds * 1000)
         self.switch("sleep")
+
+    def wait(self, event: threading.Event) -> None:
+        """Let others go on until one of them sets the event."""
+        while not event.is_set():
+            self.switch("wait")
 
     def _live(self, actor: Actor) -> None:
         actor.turn.acquire()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from commit_cases import append_of, author, compact_of, deleted, latest, live_names, new_file, new_target
-from fault_storage import FaultPlan, FaultStorage
+from fault_storage import FaultPlan, FaultStorage, GateStorage
 from polynya.errors import CommitUnknownError, ConflictError, StorageError
 from polynya.paimon import schema_file
 from polynya.paimon.snapshot import CommitKind
@@ -16,23 +16,8 @@ from polynya.table.edit import Change, Overwrite
 from polynya.table.history import TableRoot
 
 
-class Gate(FaultStorage):
-    """Holds the first creation of a snapshot until `open` is set, so that others queue up behind it."""
-
-    def __init__(self, inner, fault=None):
-        super().__init__(inner, FaultPlan())
-        self.open, self.reached, self.fault = threading.Event(), threading.Event(), fault
-
-    def put_new(self, name, data):
-        self.reached.set()
-        assert self.open.wait(20)
-        if self.fault is not None:
-            raise self.fault
-        super().put_new(name, data)
-
-
 def gated(target, fault=None):
-    return dataclasses.replace(target, root=TableRoot(Gate(target.root.storage, fault)))
+    return dataclasses.replace(target, root=TableRoot(GateStorage(target.root.storage, fault)))
 
 
 def commit_in_threads(target, changes):
@@ -55,8 +40,8 @@ def commit_in_threads(target, changes):
     assert gate.reached.wait(20)
     for thread in threads[1:]:
         thread.start()
-    queue = group._QUEUES[target.root.storage.location, target.root.branch]
-    while len(queue.waiting) < len(changes) - 1:
+    turns = group._TURNS[target.root.storage.location, target.root.branch]
+    while turns.waiting_count < len(changes) - 1:
         threading.Event().wait(0.001)
     gate.open.set()
     for thread in threads:

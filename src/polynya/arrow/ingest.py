@@ -4,22 +4,21 @@ The rows are checked, routed and written; then the files are committed. When the
 are deleted, unless its outcome is unknown.
 """
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.arrow import shared_write
 from polynya.arrow.compact_table import compact_after_write
 from polynya.arrow.incoming import Rows, batches_of, check_columns, conform
 from polynya.arrow.write import TableWriter, WriteSpec
-from polynya.errors import CommitUnknownError, InvalidInputError, PolynyaError
+from polynya.errors import InvalidInputError
 from polynya.model import partition as partitions
 from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE, OVERWRITE_UPGRADE
 from polynya.model.schema import VALUE_KIND, Schema
 from polynya.paimon.snapshot import CommitKind, Snapshot
-from polynya.table import group
 from polynya.table.bucket_state import BucketState, read_bucket_state
 from polynya.table.commit import Author, Commit, Target, find_repeated
 from polynya.table.compaction import upgraded
@@ -46,14 +45,15 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
     if done is not None:
         return done
     spec = overwritten_spec(target.schema, request)
+    batches: Iterator[pa.RecordBatch] = (prepared(batch, target.schema, request, spec) for batch in batches_of(data))
+    if _may_share_files(target, data, request):
+        rows = list(batches)
+        if shared_write.is_small(rows):
+            return shared_write.write(target, pa.Table.from_batches(rows))
+        batches = iter(rows)
     buckets = bucket_state(target, snapshot, request)
     writer = TableWriter(WriteSpec(target.root.storage, target.schema, buckets), target.surroundings.new_uuid)
-    with ExitStack() as unless_written:
-        unless_written.callback(writer.abort)
-        for batch in batches_of(data):
-            writer.write(prepared(batch, target.schema, request, spec))
-        files = writer.finish()
-        unless_written.pop_all()
+    files = writer.write_all(batches)
     if request.overwrite and target.schema.primary_key and OVERWRITE_UPGRADE.of(target.schema.options):
         files = upgraded(files, target.schema)
     change = Change(
@@ -61,15 +61,16 @@ def write(target: Target, snapshot: Snapshot | None, data: Rows, request: WriteR
         overwrite=overwrite_of(files, target.schema, request, spec),
         based_on=snapshot.id if snapshot is not None else 0,
     )
-    try:
-        made = group.commit(target, change, request.author)
-    except CommitUnknownError:
-        raise  # the files may be in the table, as they may after an interrupt
-    except PolynyaError:
-        writer.abort()
-        raise
+    made = writer.commit(target, change, request.author)
     compact_after_write(target, files, buckets)
     return made
+
+
+def _may_share_files(target: Target, data: Rows, request: WriteRequest) -> bool:
+    """Whether the rows are in memory, and nothing tells their write from that of another thread."""
+    in_memory = isinstance(data, (pa.Table, pa.RecordBatch)) and data.num_rows <= shared_write.SMALL_ROWS
+    plain = not request.overwrite and request.rowkind is None and request.author is None
+    return in_memory and plain and shared_write.can_share(target.schema)
 
 
 def bucket_state(target: Target, snapshot: Snapshot | None, request: WriteRequest) -> BucketState:

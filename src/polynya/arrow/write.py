@@ -7,6 +7,7 @@ open, or too much is collected, the ones used least recently are finished.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,13 +17,16 @@ from polynya.arrow.file_sink import Entry, Place
 from polynya.arrow.file_spec import FileSpec, file_spec
 from polynya.arrow.key_writer import KeyWriter, key_file_spec
 from polynya.arrow.route import Routes, bucket_ids, partition_rows, route
-from polynya.errors import StorageError
+from polynya.errors import CommitUnknownError, PolynyaError, StorageError
 from polynya.model.bucket_mode import BucketMode, bucket_key, bucket_mode
 from polynya.model.options_data import BUCKET_FUNCTION_TYPE
 from polynya.model.schema import Schema
 from polynya.paimon import layout, manifest
 from polynya.storage.protocol import Storage
+from polynya.table import group
 from polynya.table.bucket_state import BucketState
+from polynya.table.commit import Author, Commit, Target
+from polynya.table.edit import Change
 
 OPEN_BUCKETS_MAX = 64
 BUFFER_BYTES_MAX = 256 * 2**20
@@ -65,6 +69,26 @@ class TableWriter:
         while self._open:
             self._close_oldest()
         return entries_table(entry for writer in self._finished for entry in writer.entries)
+
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        """Write the batches and finish; when that fails, nothing is left behind."""
+        with ExitStack() as unless_written:
+            unless_written.callback(self.abort)
+            for batch in batches:
+                self.write(batch)
+            files = self.finish()
+            unless_written.pop_all()
+        return files
+
+    def commit(self, target: Target, change: Change, author: Author | None) -> Commit:
+        """Commit what was written; when that fails, delete it, unless it may be in the table."""
+        try:
+            return group.commit(target, change, author)
+        except CommitUnknownError:
+            raise  # the files may be in the table, as they may after an interrupt
+        except PolynyaError:
+            self.abort()
+            raise
 
     def abort(self) -> None:
         """Give everything up and delete what was written; only for files that no commit has referred to."""

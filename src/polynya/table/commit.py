@@ -14,6 +14,7 @@ else makes it visible. Invariants:
 import enum
 import itertools
 import random
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -49,6 +50,7 @@ class Surroundings:
     sleep: Callable[[float], None] = time.sleep
     fraction: Callable[[], float] = random.random
     new_uuid: Callable[[], str] = lambda: str(uuid.uuid4())
+    wait: Callable[[threading.Event], object] = threading.Event.wait
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit did; `snapshot_id` is None when there was nothing to commit."""
+    """What a commit did; `snapshot_id` is None when there was nothing to commit.
+
+    Of several writers that share a snapshot, each is told its own counts; a file that they share counts for each.
+    """
 
     snapshot_id: int | None = None
     commit_kind: CommitKind | None = None
