@@ -1,10 +1,11 @@
 """Rows of a file of an old schema as rows of the schema that is asked for.
 
 Columns and ROW members are matched by id, never by name: a column that was dropped and added again is another column. A
-field without a match is null; one whose type changed is cast. Decided once per pair of schemas, applied per batch.
+field without a match is null, or what its default says; one whose type changed is cast. Decided once per pair of
+schemas, applied per batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_field, to_arrow_type
 
 Convert = Callable[[pa.Array], pa.Array]
+Defaults = Mapping[int, pa.Scalar]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Projection:
     converts: tuple[Convert | None, ...]
     """One per column out: how it is made of its column in the file; None takes it as it is."""
 
+    defaults: Defaults
+    """By id: the value of a field that the file lacks, where it is not null."""
+
     @property
     def is_identity(self) -> bool:
         """Whether the columns read are the columns wanted."""
@@ -46,15 +51,23 @@ class Projection:
         for field, convert in zip(self.fields, self.converts, strict=True):
             index = position.get(field.id)
             if index is None:
-                arrays.append(pa.nulls(batch.num_rows, to_arrow_type(field.type)))
+                arrays.append(_missing(batch.num_rows, to_arrow_type(field.type), self.defaults.get(field.id)))
             else:
                 array = batch.column(index)
                 arrays.append(array if convert is None else convert(array))
         return make_batch(arrays, self.fields, batch.num_rows)
 
 
-def plan(file_fields: tuple[t.Field, ...], wanted_fields: tuple[t.Field, ...]) -> Projection:
-    """How a file with `file_fields` gives `wanted_fields`; UnsupportedError names a column whose cast there is not."""
+def plan(
+    file_fields: tuple[t.Field, ...],
+    wanted_fields: tuple[t.Field, ...],
+    defaults: Defaults | None = None,
+) -> Projection:
+    """How a file with `file_fields` gives `wanted_fields`; UnsupportedError names a column whose cast there is not.
+
+    `defaults` are values, by id, of fields that the file may lack.
+    """
+    given = defaults or {}
     by_id = {field.id: field for field in file_fields}
     columns: list[t.Field] = []
     converts: list[Convert | None] = []
@@ -63,23 +76,23 @@ def plan(file_fields: tuple[t.Field, ...], wanted_fields: tuple[t.Field, ...]) -
         if found is None:
             converts.append(None)
             continue
-        type, convert = _match(found.type, wanted.type, wanted.name)
+        type, convert = _match(found.type, wanted.type, wanted.name, given)
         columns.append(replace(found, type=type))
         converts.append(convert)
-    return Projection(tuple(columns), wanted_fields, tuple(converts))
+    return Projection(tuple(columns), wanted_fields, tuple(converts), given)
 
 
-def _match(found: t.DataType, wanted: t.DataType, column: str) -> tuple[t.DataType, Convert | None]:
+def _match(found: t.DataType, wanted: t.DataType, column: str, defaults: Defaults) -> tuple[t.DataType, Convert | None]:
     """The type to read of `found`, and how its values become those of `wanted`."""
     match found, wanted:
         case t.Row(), t.Row():
-            return _match_rows(found, wanted, column)
+            return _match_rows(found, wanted, column, defaults)
         case t.Array(), t.Array():
-            return _match_lists(found, wanted, column)
+            return _match_lists(found, wanted, column, defaults)
         case t.Vector(length=length), t.Vector(length=wanted_length) if length == wanted_length:
-            return _match_lists(found, wanted, column)
+            return _match_lists(found, wanted, column, defaults)
         case t.Map(), t.Map():
-            return _match_maps(found, wanted, column)
+            return _match_maps(found, wanted, column, defaults)
     if found.with_nullable(True) == wanted.with_nullable(True):
         return found, None
     if t.is_nested(found) or t.is_nested(wanted):
@@ -87,7 +100,7 @@ def _match(found: t.DataType, wanted: t.DataType, column: str) -> tuple[t.DataTy
     return found, find_cast(found, wanted, column)
 
 
-def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, Convert | None]:
+def _match_rows(found: t.Row, wanted: t.Row, column: str, defaults: Defaults) -> tuple[t.DataType, Convert | None]:
     by_id = {member.id: member for member in found.fields}
     read: list[t.Field] = []
     sources: list[tuple[int | None, Convert | None]] = []
@@ -96,7 +109,7 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, C
         if old is None:
             sources.append((None, None))
             continue
-        read_type, inner = _match(old.type, member.type, f"{column}.{member.name}")
+        read_type, inner = _match(old.type, member.type, f"{column}.{member.name}", defaults)
         sources.append((len(read), inner))
         read.append(replace(old, type=read_type))
     # a ROW of new members only still has to tell where it is null
@@ -104,11 +117,12 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, C
     if to_arrow_type(type) == to_arrow_type(wanted) and not any(inner for _, inner in sources):
         return type, None
     fields = [to_arrow_field(member) for member in wanted.fields]
+    given = [defaults.get(member.id) for member in wanted.fields]
 
     def convert(array: pa.Array) -> pa.Array:
         members = [
-            pa.nulls(len(array), field.type) if index is None else _apply(own, array.field(index))
-            for field, (index, own) in zip(fields, sources, strict=True)
+            _missing(len(array), field.type, default) if index is None else _apply(own, array.field(index))
+            for field, default, (index, own) in zip(fields, given, sources, strict=True)
         ]
         return with_members(array, fields, members)
 
@@ -116,9 +130,9 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str) -> tuple[t.DataType, C
 
 
 def _match_lists(
-    found: t.Array | t.Vector, wanted: t.Array | t.Vector, column: str
+    found: t.Array | t.Vector, wanted: t.Array | t.Vector, column: str, defaults: Defaults
 ) -> tuple[t.DataType, Convert | None]:
-    element, inner = _match(found.element, wanted.element, f"{column}.element")
+    element, inner = _match(found.element, wanted.element, f"{column}.element", defaults)
     type = replace(found, element=element)
     target = to_arrow_type(wanted)
     if inner is None and to_arrow_type(type) == target:
@@ -126,15 +140,19 @@ def _match_lists(
     return type, lambda array: with_values(array, target, _apply(inner, array.values))
 
 
-def _match_maps(found: t.Map, wanted: t.Map, column: str) -> tuple[t.DataType, Convert | None]:
+def _match_maps(found: t.Map, wanted: t.Map, column: str, defaults: Defaults) -> tuple[t.DataType, Convert | None]:
     if found.key.with_nullable(True) != wanted.key.with_nullable(True):
         raise UnsupportedError(f"column '{column}': no cast of map keys from {found.key} to {wanted.key}")
-    value, inner = _match(found.value, wanted.value, f"{column}.value")
+    value, inner = _match(found.value, wanted.value, f"{column}.value", defaults)
     type = replace(found, value=value)
     target = to_arrow_type(wanted)
     if inner is None and to_arrow_type(type) == target:
         return type, None
     return type, lambda array: with_entries(array, target, array.keys, _apply(inner, array.items))
+
+
+def _missing(count: int, type: pa.DataType, default: pa.Scalar | None) -> pa.Array:
+    return pa.nulls(count, type) if default is None else pa.repeat(default, count)
 
 
 def _apply(convert: Convert | None, array: pa.Array) -> pa.Array:

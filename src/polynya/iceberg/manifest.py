@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec.avro import AvroSource, Column, Decoded, encode_file
+from polynya.errors import CorruptFileError
 from polynya.iceberg import avro_file, bounds, manifest_list, partition_values
 from polynya.iceberg.avro_file import Member
 from polynya.iceberg.partition_values import PartitionColumn, column_name
@@ -125,6 +126,32 @@ def decode(
 
     Raises CorruptFileError naming the manifest.
     """
+    try:
+        return _decode(files, partition, columns)
+    except CorruptFileError:
+        sources = [partition_values.find_unsized(one) for one in files]
+        if not any(sources):
+            raise
+        pairs = zip(files, sources, strict=True)
+        parts = [_decode_either(file, unsized, partition, columns) for file, unsized in pairs]
+    return avro_file.joined(parts, parts[0].table.schema)
+
+
+def _decode_either(
+    file: AvroSource, unsized: AvroSource | None, partition: Sequence[PartitionColumn], columns: Sequence[str] | None
+) -> Decoded:
+    """A manifest as its schema says, or else with sizes before fixed partition values, as Java Iceberg writes them."""
+    try:
+        return _decode([file], partition, columns)
+    except CorruptFileError:
+        if unsized is None:
+            raise
+        return _decode([unsized], partition, columns)
+
+
+def _decode(
+    files: Sequence[AvroSource], partition: Sequence[PartitionColumn], columns: Sequence[str] | None
+) -> Decoded:
     names = list(dict.fromkeys(("status", *(PLAIN_SCHEMA.names if columns is None else columns))))
     decoded = avro_file.decode(files, [(_BY_NAME[name].column, _BY_NAME[name].field_id) for name in names])
     table = _checked(decoded)

@@ -32,6 +32,7 @@ FIRST_FIELD_ID = 1000
 _WITH_NUMBER = re.compile(r"(bucket|truncate)\[\s*(\d{1,9})\s*\]")
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"day": 86_400, "hour": 3_600}
+_KNOWN = ("identity", "bucket", "truncate", "year", "month", "day", "hour", "void")
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,23 @@ def fields_to_json(fields: Sequence[PartitionField]) -> list[Json]:
     return [_field_json(field) for field in fields]
 
 
+def is_known(transform: str) -> bool:
+    """Whether values of the transform can be computed and compared."""
+    name, number = parse(transform)
+    return name in _KNOWN and (number > 0) == (name in ("bucket", "truncate"))
+
+
+def parse(transform: str) -> tuple[str, int]:
+    """The name of a transform and its number, 0 for those that have none."""
+    match = _WITH_NUMBER.fullmatch(transform)
+    if match and int(match[2]):
+        return match[1], int(match[2])
+    return transform, 0
+
+
 def result_type(transform: str, source: pa.DataType) -> pa.DataType:
     """The type of what the transform makes of values of the source type."""
-    name, _ = _parsed(transform)
+    name, _ = parse(transform)
     if name in ("bucket", "year", "month", "hour"):
         return pa.int32()
     return pa.date32() if name == "day" else source
@@ -92,7 +107,7 @@ def result_type(transform: str, source: pa.DataType) -> pa.DataType:
 
 def apply(transform: str, values: pa.Array) -> pa.Array:
     """What the transform makes of each value; UnsupportedError for a transform of another name or of such values."""
-    name, number = _parsed(transform)
+    name, number = parse(transform)
     match name:
         case "identity":
             return values
@@ -131,13 +146,6 @@ def _field_json(field: PartitionField) -> Json:
     one = len(field.source_ids) == 1
     sources: dict[str, Json] = {"source-id": field.source_id} if one else {"source-ids": field.source_ids}
     return {"name": field.name, "transform": field.transform, **sources, "field-id": field.field_id}
-
-
-def _parsed(transform: str) -> tuple[str, int]:
-    match = _WITH_NUMBER.fullmatch(transform)
-    if match and int(match[2]):
-        return match[1], int(match[2])
-    return transform, 0
 
 
 def _hashes(values: pa.Array) -> npt.NDArray[np.int32]:

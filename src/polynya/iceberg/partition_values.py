@@ -7,9 +7,11 @@
 | uuid, fixed[L] | fixed of 16 or L bytes |
 | decimal(P,S) | fixed, as small as P digits allow, big-endian |
 
-Other writers store decimals as bytes and times in milliseconds; the file's own schema tells, and is followed.
+Other writers store decimals as bytes and times in milliseconds; the file's own schema tells, and is followed. Java
+Iceberg declares values of fixed[L] as fixed and writes them as bytes, with their size before them.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,7 +19,7 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns
+from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns, decode_container, encode_container
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.iceberg import avro_file, bounds
 
@@ -31,6 +33,7 @@ _PLAIN = {
     "bytes": pa.binary(),
 }
 _NAMES = {type: name for name, type in _PLAIN.items()}
+_PARTITION_ID = 102
 _UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
 
@@ -65,6 +68,33 @@ def decode(sources: Sequence[AvroSource], partition: Sequence[PartitionColumn]) 
         for how, group in groupby(zip(sources, stored, strict=True), lambda pair: pair[1])
     ]
     return avro_file.joined(parts, pa.schema([(column_name(one.field_id), one.type) for one in partition]))
+
+
+def find_unsized(source: AvroSource) -> AvroSource | None:
+    """The manifest with partition values of fixed size declared as bytes; None where there are no such values."""
+    container = decode_container(source)
+    by_id = avro_file.fields_by_id(container.schema_text, source.name)
+    if _PARTITION_ID not in by_id:
+        return None
+    names: set[str] = set()
+    schema = _with_bytes(json.loads(container.schema_text), names, inside=False)
+    if not names:
+        return None
+    text = json.dumps(schema, separators=(",", ":"))
+    return AvroSource(source.name, encode_container(text, container.codec, container.blocks, container.metadata))
+
+
+def _with_bytes(node: object, names: set[str], *, inside: bool) -> object:
+    """The schema, in which fixed values without a meaning of their own, inside of the partition, are bytes."""
+    if isinstance(node, list):
+        return [_with_bytes(one, names, inside=inside) for one in node]
+    if not isinstance(node, dict):
+        return "bytes" if inside and node in names else node
+    if inside and node.get("type") == "fixed" and "logicalType" not in node:
+        names.add(str(node["name"]))
+        return "bytes"
+    within = inside or node.get("field-id") == _PARTITION_ID
+    return {key: _with_bytes(value, names, inside=within and key != "name") for key, value in node.items()}
 
 
 def to_stored(entries: pa.Table, partition: Sequence[PartitionColumn]) -> tuple[pa.Table, list[Column]]:

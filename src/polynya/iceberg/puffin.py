@@ -23,6 +23,7 @@ from polynya.errors import CorruptFileError, UnsupportedError
 
 DELETION_VECTOR = "deletion-vector-v1"
 _MAGIC = b"PFA1"
+MAGIC_BYTES = len(_MAGIC)
 _TRAILER_BYTES = 12
 _POSITION_FIELD_ID = 2147483645
 
@@ -53,6 +54,12 @@ def decode(data: bytes, *, name: str) -> tuple[PuffinBlob, ...]:
         raise UnsupportedError(f"'{name}', directory: a compressed directory is not supported")
     found = json_text.decode(data[start : start + size], name=name)
     return tuple(_blob(one, start - 4) for one in found.objects("blobs"))
+
+
+def require_magic(data: bytes, *, name: str) -> None:
+    """Raise CorruptFileError for the beginning of another file."""
+    if data != _MAGIC:
+        raise CorruptFileError(f"'{name}': expected a Puffin file, found {data.hex()} at its beginning")
 
 
 def encode(blobs: Sequence[tuple[PuffinBlob, bytes]]) -> tuple[bytes, tuple[PuffinBlob, ...]]:

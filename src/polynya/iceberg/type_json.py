@@ -5,13 +5,13 @@
 | boolean, int, long, float, double | bool, int32, int64, float, double | BOOLEAN, INT, BIGINT, FLOAT, DOUBLE |
 | decimal(P,S) | decimal128 | DECIMAL |
 | string, binary | string, binary | STRING, BYTES |
-| date, time | date32, time64[us] | DATE, TIME(6) |
+| date, time | date32, time64[us] | DATE, its own |
 | timestamp, timestamptz | timestamp[us], with UTC | TIMESTAMP(6), with local time zone |
 | timestamp_ns, timestamptz_ns | timestamp[ns], with UTC | TIMESTAMP(9), with local time zone |
 | uuid, fixed[L] | fixed_size_binary | BINARY(16), BINARY(L) |
 | list, map, struct | list, map, struct | ARRAY, MAP, ROW |
 | variant, geometry, geography | as in the model | VARIANT, GEOMETRY, GEOGRAPHY |
-| unknown | null | none |
+| unknown | null | its own |
 
 A list element, a map key and a map value have ids in Iceberg. Data files of Paimon derive them from the id F of the
 named field around them and the depth d, counted from 1:
@@ -36,7 +36,7 @@ _PART_ID_BASE = (2**31 - 1) // 4
 _PART_ID_SPAN = 1024
 _UTC = "UTC"
 
-_PLAIN: dict[str, tuple[pa.DataType, t.DataType | None]] = {
+_PLAIN: dict[str, tuple[pa.DataType, t.DataType]] = {
     "boolean": (pa.bool_(), t.Boolean()),
     "int": (pa.int32(), t.Int()),
     "long": (pa.int64(), t.BigInt()),
@@ -45,13 +45,13 @@ _PLAIN: dict[str, tuple[pa.DataType, t.DataType | None]] = {
     "string": (pa.string(), t.VarChar()),
     "binary": (pa.binary(), t.VarBinary()),
     "date": (pa.date32(), t.Date()),
-    "time": (pa.time64("us"), t.Time(6)),
+    "time": (pa.time64("us"), t.TimeMicros()),
     "timestamp": (pa.timestamp("us"), t.Timestamp(6)),
     "timestamptz": (pa.timestamp("us", _UTC), t.LocalTimestamp(6)),
     "timestamp_ns": (pa.timestamp("ns"), t.Timestamp(9)),
     "timestamptz_ns": (pa.timestamp("ns", _UTC), t.LocalTimestamp(9)),
     "uuid": (pa.binary(16), t.Binary(16)),
-    "unknown": (pa.null(), None),
+    "unknown": (pa.null(), t.Unknown()),
     "variant": (to_arrow_type(t.Variant()), t.Variant()),
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
@@ -68,7 +68,7 @@ def to_arrow(type: Json, *, name: str) -> pa.DataType:
 
 
 def to_model(type: Json, *, required: bool, name: str) -> t.DataType:
-    """The type in terms of the model; UnsupportedError where it has no counterpart."""
+    """The type in terms of the model."""
     return _model(type, name, 0).with_nullable(not required)
 
 
@@ -132,10 +132,7 @@ def _arrow(type: Json, name: str, depth: int) -> pa.DataType:
 
 def _model(type: Json, name: str, depth: int) -> t.DataType:
     if isinstance(type, str):
-        model = _primitive(type, name)[1]
-        if model is None:
-            raise UnsupportedError(f"'{name}': columns of type {type} are not supported")
-        return model
+        return _primitive(type, name)[1]
     found = _nested(type, name, depth)
     match found.members.get("type"):
         case "struct":
@@ -157,7 +154,7 @@ def _nested(type: Json, name: str, depth: int) -> JsonObject:
     return JsonObject({}, name).inside(type, "type")
 
 
-def _primitive(text: str, name: str) -> tuple[pa.DataType, t.DataType | None]:
+def _primitive(text: str, name: str) -> tuple[pa.DataType, t.DataType]:
     plain = _PLAIN.get(text)
     if plain is not None:
         return plain

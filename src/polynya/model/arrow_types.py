@@ -11,6 +11,7 @@
 | TIMESTAMP(p) WITH LOCAL TIME ZONE | the same with tz=UTC |
 | ARRAY, VECTOR, MULTISET, MAP, ROW | list, list, map to int32, map, struct |
 | VARIANT | struct<value: binary, metadata: binary> |
+| of Iceberg: time, unknown | time64[us], null |
 
 It stands in the model, below the formats, because statistics, partitions and keys are decoded straight into Arrow.
 """
@@ -37,6 +38,8 @@ _PLAIN: dict[type[t.DataType], pa.DataType] = {
     t.Geography: pa.binary(),
     t.Date: pa.date32(),
     t.Time: pa.time32("ms"),
+    t.TimeMicros: pa.time64("us"),
+    t.Unknown: pa.null(),
 }
 
 _FROM_PLAIN: dict[pa.DataType, t.DataType] = {

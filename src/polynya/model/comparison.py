@@ -119,6 +119,8 @@ def _grid(type: t.DataType) -> _Grid:
             return _Grid(arrow, 1 - 10**precision, 10**precision - 1, Fraction(1, 10**scale))
         case t.Date():
             return _Grid(arrow, -(2**31), 2**31 - 1, Fraction(NANOS_PER_DAY))
+        case t.TimeMicros():
+            return _Grid(arrow, 0, NANOS_PER_DAY // 1000 - 1, Fraction(_UNIT_NANOS["us"]))
         case t.Time():
             return _Grid(arrow, 0, 86_400_000 - 1, Fraction(_UNIT_NANOS["ms"]))
         case t.Timestamp() | t.LocalTimestamp():

@@ -105,6 +105,18 @@ class Time(DataType):
 
 
 @dataclass(frozen=True, slots=True)
+class TimeMicros(Time):
+    """Time of day in microseconds, as Iceberg has it; no type of Paimon."""
+
+    precision: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(DataType):
+    """No value but null, as Iceberg has it; no type of Paimon."""
+
+
+@dataclass(frozen=True, slots=True)
 class Timestamp(DataType):
     """Wall clock without a time zone; `precision` digits of a second."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,18 @@ from polynya.model import projection
 from polynya.model.predicate import Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema
 from polynya.model.types import Field
-from polynya.paimon.snapshot import Snapshot
+
+
+class PlannedSnapshot(Protocol):
+    """What a plan tells of the snapshot that it reads."""
+
+    @property
+    def id(self) -> int:
+        """Its id."""
+
+    @property
+    def commit_kind(self) -> str:
+        """What its commit did."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ class Plan:
     """The files to read, cut into splits, and the filter that is still to be applied to their rows."""
 
     location: str
-    snapshot: Snapshot | None
+    snapshot: PlannedSnapshot | None
     schema: Schema
     columns: tuple[str, ...]
     predicate: Predicate | None

@@ -100,7 +100,7 @@ def plan(source: ScanSource, request: ScanRequest) -> Plan:
         Pruned(**planner.counts, files_skipped=planner.skipped, step_ms=planner.step_ms),
         request.limit,
     )
-    return _limited(made) if request.limit is not None else made
+    return limited(made) if request.limit is not None else made
 
 
 class _Planner:
@@ -272,7 +272,7 @@ def split_rules(schema: Schema) -> SplitRules:
     )
 
 
-def _limited(made: Plan) -> Plan:
+def limited(made: Plan) -> Plan:
     """The plan with only as many splits as the limit needs, where the rows of a split are known."""
     if made.exact_row_count is None or made.files.num_rows == 0:
         return made

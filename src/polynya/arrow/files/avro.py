@@ -106,10 +106,10 @@ def _plain_type(type: t.DataType) -> pa.DataType:
             return _plain_map(key, value)
         case t.Decimal():
             return pa.binary()
+        case t.Timestamp() | t.LocalTimestamp() | t.TimeMicros():
+            return pa.int64()
         case t.TinyInt() | t.SmallInt() | t.Date() | t.Time():
             return pa.int32()
-        case t.Timestamp() | t.LocalTimestamp():
-            return pa.int64()
         case _:
             return to_arrow_type(type)
 

@@ -30,6 +30,8 @@ def conform(array: pa.Array, type: t.DataType, column: str, leaf: Leaf | None = 
         return array
     if isinstance(array, pa.DictionaryArray):
         return conform(array.dictionary_decode(), type, column, leaf)
+    if isinstance(array, pa.ExtensionArray):  # such as Arrow's UUID
+        return conform(array.storage, type, column, leaf)
     if isinstance(array, pa.NullArray):
         return pa.nulls(len(array), target)
     match type:
@@ -61,6 +63,8 @@ def _leaf(array: pa.Array, type: t.DataType, target: pa.DataType, column: str) -
             # the zone of a stored timestamp says nothing: the schema does
             naive = array.view(pa.timestamp(array.type.unit))
             return naive.cast(pa.timestamp(target.unit), safe=target.unit == "ns").view(target)
+        if isinstance(type, t.TimeMicros):
+            return array.cast(target)
         if isinstance(type, t.Time):
             return array.cast(pa.int32()).view(target)
         return array.cast(target)
@@ -88,6 +92,8 @@ def _may_be(found: pa.DataType, type: t.DataType) -> bool:
         return bool(is_.is_decimal(found)) and found.scale == type.scale
     if isinstance(type, (t.Timestamp, t.LocalTimestamp)):
         return bool(is_.is_timestamp(found))
+    if isinstance(type, t.TimeMicros):
+        return bool(is_.is_time(found)) or found == pa.int64()
     if isinstance(type, t.Time):
         return bool(is_.is_time32(found) and found.unit == "ms") or found == pa.int32()
     return bool(found == to_arrow_type(type))
