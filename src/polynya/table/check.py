@@ -7,6 +7,7 @@ files outside of the table, changelog files that share one file, and (deep) form
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from polynya.model.options_keys import PK_CLUSTERING_OVERRIDE
 from polynya.model.schema import Schema
 from polynya.paimon import hint, index_manifest, layout, manifest, manifest_list
 from polynya.paimon.snapshot import Snapshot
-from polynya.table import conflict, entries, history
+from polynya.table import conflict, damage, entries, history
 from polynya.table.edit import DELETION_VECTORS, rows_of
 from polynya.table.history import TableRoot
 from polynya.table.paths import data_paths
@@ -92,8 +93,16 @@ def check(root: TableRoot, schema: Schema, snapshot: Snapshot | None, count_rows
         if snapshot is not None and count_rows is not None and not problems:
             problems += _row_problems(root, schema, snapshot, count_rows)
     except (CorruptFileError, NotFoundError) as error:
-        problems.append(Problem(str(error), layout.MANIFEST_FOLDER, RESTORE))
+        problems.append(_damage_problem(error, root, snapshot or (kept[-1] if kept else None)))
     return Report(tuple(problems))
+
+
+def _damage_problem(error: PolynyaError, root: TableRoot, snapshot: Snapshot | None) -> Problem:
+    """The problem of a manifest that cannot be read, with the file's name where the error knows it."""
+    if isinstance(error, CorruptFileError):
+        error = damage.name_manifest(error, root, snapshot, partial(history.read_schema, root))
+    name = re.search(rf"{layout.MANIFEST_FOLDER}/[^/:, ]+", str(error))
+    return Problem(str(error), name[0] if name else layout.MANIFEST_FOLDER, RESTORE)
 
 
 @dataclass(frozen=True)

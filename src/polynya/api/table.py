@@ -1,4 +1,4 @@
-"""What people call without Spark: warehouses, tables, scans.
+"""One table, as people call it.
 
 A Table is a view: it stands at one snapshot and one schema until `refresh` or `at` gives another view. Writing through
 an old view is fine, it commits onto the latest snapshot.
@@ -6,18 +6,19 @@ an old view is fine, it commits onto the latest snapshot.
 
 from __future__ import annotations
 
-import importlib
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
+from polynya.api.later import Later
+from polynya.api.scan import Scan, parse_predicate
+from polynya.errors import CorruptFileError, InvalidInputError, NotFoundError, UnsupportedError
 from polynya.model.partition import parse_spec
-from polynya.model.predicate import TRUE, Predicate
-from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema, schema_of
+from polynya.model.predicate import Predicate
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema
 from polynya.paimon import layout, manifest_list
 from polynya.storage import open_storage
 from polynya.table import history
@@ -26,7 +27,9 @@ from polynya.table.history import TableRoot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from polynya.api import iceberg
     from polynya.arrow import casts, cluster, compact_table, files, ingest, read, rescale, row_changes, rows, twin
+    from polynya.arrow.compact_table import Runner
     from polynya.arrow.incoming import Rows
     from polynya.model import bind, options, projection
     from polynya.model.literals import Value
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         check,
         commit,
         compaction,
+        damage,
         entries,
         pack,
         paths,
@@ -52,108 +56,57 @@ if TYPE_CHECKING:
     from polynya.table.iceberg_mirror import Published
     from polynya.table.pack import PackReport
     from polynya.table.plan import Plan
+    from polynya.table.scan import ScanRequest
 else:
+    iceberg = Later("polynya.api.iceberg")
+    bind, options, projection = (Later(f"polynya.model.{n}") for n in ("bind", "options", "projection"))
+    catalog, check, commit = (Later(f"polynya.table.{n}") for n in ("catalog", "check", "commit"))
+    compaction, damage, entries = (Later(f"polynya.table.{n}") for n in ("compaction", "damage", "entries"))
+    pack, paths = (Later(f"polynya.table.{n}") for n in ("pack", "paths"))
+    row_ids, scan = (Later(f"polynya.table.{n}") for n in ("row_ids", "scan"))
+    system, system_files = (Later(f"polynya.table.{n}") for n in ("system", "system_files"))
+    casts, cluster, compact_table = (Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
+    files, ingest, read = (Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
+    rescale, row_changes, rows = (Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
+    twin = Later("polynya.arrow.twin")
 
-    class _Later:
-        """A module that is loaded when it is first used: who only looks at a table waits for no reader or writer."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, attribute: str) -> object:
-            return getattr(importlib.import_module(self._name), attribute)
-
-    bind, options, projection = (_Later(f"polynya.model.{n}") for n in ("bind", "options", "projection"))
-    catalog, check, commit = (_Later(f"polynya.table.{n}") for n in ("catalog", "check", "commit"))
-    compaction, entries, pack = (_Later(f"polynya.table.{n}") for n in ("compaction", "entries", "pack"))
-    paths, row_ids, scan = (_Later(f"polynya.table.{n}") for n in ("paths", "row_ids", "scan"))
-    system, system_files = (_Later(f"polynya.table.{n}") for n in ("system", "system_files"))
-    casts, cluster, compact_table = (_Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
-    files, ingest, read = (_Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
-    rescale, row_changes, rows = (_Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
-    twin = _Later("polynya.arrow.twin")
-
-
-def open_warehouse(location: str | os.PathLike[str], **storage_options: str | bool) -> Warehouse:
-    """The filesystem catalog at a path or URL; nothing is created until a database is."""
-    return Warehouse(open_storage(location, **storage_options))
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def open_table(location: str | os.PathLike[str], **storage_options: str | bool) -> Table:
-    """The table at a path or URL, at its latest snapshot."""
-    return _open(TableRoot(open_storage(location, **storage_options)))
+    """The table at a path or URL, at its latest snapshot: a Paimon table, or else an Iceberg table.
+
+    An Iceberg table may also be named by one of its metadata files.
+    """
+    folder, name = split_metadata_path(os.fspath(location))
+    if name is not None:
+        return iceberg.open_metadata(open_storage(folder, **storage_options), name)
+    return open_root(TableRoot(open_storage(location, **storage_options)))
 
 
-@dataclass(frozen=True)
-class Warehouse:
-    """Databases and tables under one location."""
-
-    storage: Storage
-
-    @property
-    def location(self) -> str:
-        """Where it is."""
-        return self.storage.location
-
-    def databases(self) -> list[str]:
-        """The names of the databases."""
-        return catalog.database_names(self.storage)
-
-    def create_database(self, name: str, exist_ok: bool = False) -> None:
-        """Create an empty database."""
-        catalog.create_database(self.storage, name, exist_ok=exist_ok)
-
-    def drop_database(self, name: str, cascade: bool = False) -> None:
-        """Delete a database, with its tables if `cascade`."""
-        catalog.drop_database(self.storage, name, cascade=cascade)
-
-    def tables(self, database: str) -> list[str]:
-        """The names of the tables of a database."""
-        return catalog.table_names(self.storage, database)
-
-    def table(self, name: str) -> Table:
-        """The table `database.table`."""
-        return _open(TableRoot(self.storage.child(catalog.table_folder(self.storage, name))))
-
-    def create_table(
-        self,
-        name: str,
-        schema: pa.Schema | Schema,
-        primary_key: Iterable[str] = (),
-        partition_by: Iterable[str] = (),
-        options: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        exist_ok: bool = False,
-    ) -> Table:
-        """Create the table `database.table`; with `exist_ok` an existing one is opened as it is."""
-        root = TableRoot(self.storage.child(catalog.table_folder(self.storage, name)))
-        if exist_ok and catalog.is_table(root.storage):
-            return _open(root)
-        columns = schema.fields if isinstance(schema, Schema) else schema
-        given = schema if isinstance(schema, Schema) else Schema(())
-        new = schema_of(
-            columns,
-            primary_key=tuple(primary_key) or given.primary_key,
-            partition_by=tuple(partition_by) or given.partition_by,
-            options={**given.options, **(options or {})},
-            comment=comment if comment is not None else given.comment,
-        )
-        catalog.create_table(root, new)
-        return _open(root)
-
-    def drop_table(self, name: str) -> None:
-        """Delete the table `database.table` with all its files."""
-        catalog.drop_table(self.storage, name)
-
-    def rename_table(self, old: str, new: str) -> None:
-        """Rename `database.table`."""
-        catalog.rename_table(self.storage, old, new)
+def split_metadata_path(path: str) -> tuple[str, str | None]:
+    """The table's folder and the name in it of an Iceberg metadata file; None for any other path."""
+    if not path.endswith((".metadata.json", ".metadata.json.gz")):
+        return path, None
+    folder, _, name = path.rpartition("/")
+    table, _, metadata_folder = folder.rpartition("/")
+    if not metadata_folder:
+        raise InvalidInputError(f"{path}: expected a metadata file in a folder of its table, <table>/metadata/...")
+    return table or ("/" if folder.startswith("/") else "."), f"{metadata_folder}/{name}"
 
 
-def _open(root: TableRoot) -> Table:
+def open_root(root: TableRoot) -> Table:
+    """The table of a root, at its latest snapshot."""
     schema = history.find_latest_schema(root)
     if schema is None:
-        raise NotFoundError(f"{root.storage.location} is not a Paimon table: it has no file schema/schema-0")
+        found = iceberg.find_table(root.storage) if root.branch == layout.MAIN_BRANCH else None
+        if found is not None:
+            return found
+        raise NotFoundError(
+            f"{root.storage.location} is not a Paimon table: it has no file schema/schema-0; and no Iceberg table: it "
+            "has no file metadata/*.metadata.json"
+        )
     return Table(root, schema, history.find_latest(root))
 
 
@@ -165,6 +118,19 @@ def _later(what: str) -> Callable[..., NoReturn]:
 
     refuse.__doc__ = f"Refused for now: {what}."
     return refuse
+
+
+def _naming_manifests(method: Callable[Concatenate[Table, P], T]) -> Callable[Concatenate[Table, P], T]:
+    """The method, whose errors name the manifest that a damaged part of an entry stands in."""
+
+    @wraps(method)
+    def call(self: Table, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except CorruptFileError as error:
+            raise damage.name_manifest(error, self.root, self.snapshot, self._schema_of) from error
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -207,7 +173,7 @@ class Table:
 
     def refresh(self) -> Table:
         """A new view at the latest snapshot and schema."""
-        return _open(self.root)
+        return open_root(self.root)
 
     def at(
         self,
@@ -237,7 +203,7 @@ class Table:
         if name != layout.MAIN_BRANCH and name not in history.branch_names(self.root):
             known = ", ".join((layout.MAIN_BRANCH, *history.branch_names(self.root)))
             raise NotFoundError(f"branch '{name}' of {self.location} does not exist; there are: {known}")
-        return _open(replace(self.root, branch=name))
+        return open_root(replace(self.root, branch=name))
 
     def scan(
         self,
@@ -255,6 +221,7 @@ class Table:
             raise InvalidInputError(f"limit must be 0 or more, got {limit}")
         return Scan(self, scan.ScanRequest(self._columns(columns), predicate, limit))
 
+    @_naming_manifests
     def write(
         self,
         data: Rows,
@@ -280,6 +247,7 @@ class Table:
         target = commit.Target(table.root, table.schema)
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
+    @_naming_manifests
     def delete(self, where: str | Predicate) -> Commit:
         """Delete the rows that match; a row for which the condition is unknown stays."""
         table = self.refresh()
@@ -287,6 +255,7 @@ class Table:
         target = commit.Target(table.root, table.schema)
         return _published(target, rows.delete(target, bind.bind(parse_predicate(where), table.schema.fields)))
 
+    @_naming_manifests
     def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
         """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
         table = self.refresh()
@@ -295,6 +264,7 @@ class Table:
         target = commit.Target(table.root, table.schema)
         return _published(target, rows.update(target, assignments, predicate))
 
+    @_naming_manifests
     def compact(
         self,
         full: bool = False,
@@ -302,12 +272,15 @@ class Table:
         order_by: Iterable[str] = (),
         order: str | None = None,
         dry_run: bool = False,
+        *,
+        runner: Runner | None = None,
     ) -> Commit | CompactionReport:
         """Put files together where it is due, or (full) as far as it goes; `where` names partitions by their values.
 
         With `order_by` the partitions of an append table are rewritten in the order of these columns: "sort", "zorder"
         or "hilbert"; the default is that which suits their number. The answer is for all commits together: the last
-        snapshot, the sum of the counts. A dry run only says what it would do.
+        snapshot, the sum of the counts. A dry run only says what it would do. A `runner` carries the tasks out
+        elsewhere than in this process.
         """
         table = self.refresh()
         options.require_writable(table.schema)
@@ -320,13 +293,14 @@ class Table:
                 return compaction.CompactionReport(
                     table.schema, tuple(compaction.bucket_tasks(compact_table.state_of(target, within)))
                 )
-            return _published(target, cluster.cluster(target, within, clustering))
+            return _published(target, cluster.cluster(target, within, clustering, runner))
         request = compact_table.CompactRequest(full, within)
         if dry_run:
             _, tasks = compact_table.plan_table(target, request)
             return compaction.CompactionReport(table.schema, tuple(tasks))
-        return _published(target, compact_table.compact(target, request))
+        return _published(target, compact_table.compact(target, request, runner))
 
+    @_naming_manifests
     def rescale(self, bucket_count: int, partition: Mapping[str, SpecValue] | None = None) -> Commit:
         """Change the number of buckets and rewrite the partitions that have another, or those that match `partition`.
 
@@ -340,6 +314,7 @@ class Table:
         target = commit.Target(table.root, table.schema)
         return _published(target, rescale.rescale(target, bucket_count, spec))
 
+    @_naming_manifests
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
         """Rewrite the manifests sorted by partition, bucket and level; a dry run only says what it would do."""
         table = self.refresh()
@@ -364,6 +339,7 @@ class Table:
         count_rows = partial(_count_rows, self.root.storage) if deep else None
         return check.check(self.root, self.schema, self.snapshot, count_rows)
 
+    @_naming_manifests
     def system(self, name: str) -> pa.Table:
         """A system table, such as "snapshots", "files" or "partitions", with Paimon's columns."""
         if name == "ro":
@@ -375,6 +351,20 @@ class Table:
             return self.scan(columns=(*self.schema.names, ROW_ID.name, SEQUENCE_NUMBER.name)).to_arrow()
         source = system_files.SystemSource(self.root, self.schema, self.snapshot, self._schema_of, casts.find_cast)
         return system.system_table(name, source)
+
+    @_naming_manifests
+    def _plan(self, request: ScanRequest) -> Plan:
+        return scan.plan(scan.ScanSource(self.root, self.snapshot, self.schema, self._schema_of), request)
+
+    def _reader(self, plan: Plan, budget_bytes: int | None) -> read.Reader:
+        schemas = {id: self._schema_of(id) for id in plan.files["schema_id"].unique().to_pylist()}
+        return read.reader_of(plan, self.root.storage, schemas, budget_bytes)
+
+    def _naming_manifest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except CorruptFileError as error:
+            raise damage.name_manifest(error, self.root, self.snapshot, self._schema_of) from error
 
     changes = _later("reading the changes between snapshots")
     alter = _later("altering a table")
@@ -409,43 +399,6 @@ class Table:
         return self.schema if id == self.schema.id else history.read_schema(self.root, id)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Rows of a table that are about to be read."""
-
-    table: Table
-    request: scan.ScanRequest
-
-    @cached_property
-    def _plan(self) -> Plan:
-        table = self.table
-        return scan.plan(scan.ScanSource(table.root, table.snapshot, table.schema, table._schema_of), self.request)
-
-    def plan(self) -> Plan:
-        """The files that will be read, and what was skipped."""
-        return self._plan
-
-    def to_batches(self, memory_budget_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as a stream of batches; memory stays within the budget (default: a quarter of the machine)."""
-        return read.read_plan(self._reader(memory_budget_bytes), self._plan)
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as one table."""
-        reader = self._reader(None)
-        return pa.Table.from_batches(read.read_plan(reader, self._plan), reader.arrow_schema)
-
-    def count(self) -> int:
-        """The number of rows; from the metadata alone where that is exact."""
-        exact = self._plan.exact_row_count
-        return exact if exact is not None else sum(batch.num_rows for batch in self.to_batches())
-
-    def _reader(self, budget_bytes: int | None) -> read.Reader:
-        plan = self._plan
-        ids = plan.files["schema_id"].unique().to_pylist()
-        schemas = {id: self.table._schema_of(id) for id in ids}
-        return read.reader_of(plan, self.table.root.storage, schemas, budget_bytes)
-
-
 def _published(target: Target, made: Commit) -> Commit:
     """The commit, after the Iceberg twin has followed it where the table has one."""
     if made.snapshot_id is not None:
@@ -455,14 +408,3 @@ def _published(target: Target, made: Commit) -> Commit:
 
 def _count_rows(storage: Storage, name: str) -> int:
     return files.row_count(storage, name, format=layout.format_of(name))
-
-
-def parse_predicate(where: str | Predicate | None) -> Predicate:
-    """The predicate that `where` means."""
-    if where is None:
-        return TRUE
-    if isinstance(where, Predicate):
-        return where
-    from polynya.model.predicate_parser import parse  # noqa: PLC0415 - the SQL parser costs a fifth of a second to load
-
-    return parse(where)
