@@ -97,11 +97,11 @@ def test_a_small_budget_takes_several_rounds_and_gives_the_same_order(
     (task,) = bucket_tasks(state)
     monkeypatch.setattr(cluster, "WRITE_ROWS", 100)
     wanted = cluster.Clustering(("a", "b"), "zorder")
-    rounds = list(cluster._rounds(compactor_of(target, state, 1), task, 1500))
+    rounds = list(cluster._rounds(compactor_of(target, state, 1), task, 0, 1500))
     assert len(rounds) == 15
-    small, large = (cluster.run(compactor_of(target, state, size), task, wanted) for size in (1, 2**30))
-    assert small.added["row_count"].to_pylist() == large.added["row_count"].to_pylist() == [1500]
-    tables = [table.root.storage.read(f"bucket-0/{edit.added['file_name'][0]}") for edit in (small, large)]
+    small, large = (cluster.rewrite(compactor_of(target, state, size), task, wanted) for size in (1, 2**30))
+    assert small["row_count"].to_pylist() == large["row_count"].to_pylist() == [1500]
+    tables = [table.root.storage.read(f"bucket-0/{entries['file_name'][0]}") for entries in (small, large)]
     assert pq.read_table(pa.BufferReader(tables[0])).equals(pq.read_table(pa.BufferReader(tables[1])))
 
 

@@ -5,10 +5,9 @@ the rows are read and written, in as many rounds as the budget asks for. A parti
 replaces exactly the files that were read: rows that others add meanwhile stay.
 """
 
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +15,28 @@ import pyarrow as pa
 
 from polynya.arrow import file_rows
 from polynya.arrow.append_writer import WRITE_ROWS, AppendWriter
-from polynya.arrow.compact import Compactor, discard, edit_of, give_up, index_without, place_of
-from polynya.arrow.compact_table import ROUNDS_MAX, compactor_of, state_of, sum_of
-from polynya.arrow.curve import ORDERS, positions_on
+from polynya.arrow.compact import Compactor, discard, discard_files, edit_of, give_up, index_without, place_of
+from polynya.arrow.compact_table import (
+    ROUNDS_MAX,
+    Outcomes,
+    Runner,
+    compactor_of,
+    outcome_of,
+    require_changed,
+    state_of,
+    sum_of,
+)
+from polynya.arrow.curve import ORDERS, Clustering, positions_on
 from polynya.arrow.file_spec import file_spec
 from polynya.arrow.write import entries_table
-from polynya.errors import CommitUnknownError, ConflictError, InvalidInputError, PolynyaError, UnsupportedError
+from polynya.errors import (
+    CommitUnknownError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PolynyaError,
+    UnsupportedError,
+)
 from polynya.model.arrow_types import to_arrow_schema
 from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.predicate import AlwaysTrue
@@ -33,14 +48,6 @@ from polynya.table.compaction import CompactionTask, Within, bucket_tasks
 from polynya.table.edit import Change, Edit
 
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Clustering:
-    """The columns that rows are ordered by, and how: sort, zorder or hilbert."""
-
-    columns: tuple[str, ...]
-    order: str
 
 
 def clustering_of(schema: Schema, columns: tuple[str, ...], order: str | None) -> Clustering:
@@ -59,7 +66,7 @@ def clustering_of(schema: Schema, columns: tuple[str, ...], order: str | None) -
     return Clustering(columns, chosen)
 
 
-def cluster(target: Target, within: Within, clustering: Clustering) -> Commit:
+def cluster(target: Target, within: Within, clustering: Clustering, runner: Runner | None = None) -> Commit:
     """Rewrite every partition in order, one commit for each; the answer is for all of them together.
 
     ConflictError when a partition changes again and again while it is sorted; the others are in order then.
@@ -67,11 +74,12 @@ def cluster(target: Target, within: Within, clustering: Clustering) -> Commit:
     total, done = Commit(), set[bytes]()
     for _ in range(ROUNDS_MAX):
         state = state_of(target, within)
-        compactor = compactor_of(target, state)
-        tasks = [task for task in bucket_tasks(state) if task.partition not in done]
-        for task in tasks:
-            made = _commit(target, run(compactor, task, clustering))
-            if made is not None:
+        tasks = sorted(bucket_tasks(state), key=lambda task: -task.size_bytes)
+        tasks = [task for task in tasks if task.partition not in done]
+        for task, outcome in (runner or _run_in_turn)(compactor_of(target, state), tasks, clustering):
+            if isinstance(outcome, NotFoundError):
+                require_changed(target, task, outcome)
+            elif (made := _commit(target, outcome)) is not None:
                 total = sum_of(total, made)
                 done.add(task.partition)
         if all(task.partition in done for task in tasks):
@@ -82,20 +90,37 @@ def cluster(target: Target, within: Within, clustering: Clustering) -> Commit:
     )
 
 
-def run(compactor: Compactor, task: CompactionTask, clustering: Clustering) -> Edit:
+def _run_in_turn(
+    compactor: Compactor, tasks: Sequence[CompactionTask], clustering: Clustering | None = None
+) -> Outcomes:
+    assert clustering is not None
+    sort = partial(_run, clustering=clustering)
+    return ((task, outcome_of(sort, compactor, task)) for task in tasks)
+
+
+def _run(compactor: Compactor, task: CompactionTask, clustering: Clustering) -> Edit:
     """Write the files of a partition anew, in order, and return what that changes."""
-    schema = compactor.schema
+    written = rewrite(compactor, task, clustering)
+    with ExitStack() as unless_written:
+        unless_written.callback(discard_files, compactor.storage, compactor.schema, written)
+        index = index_without(compactor, task)
+        unless_written.pop_all()
+    return edit_of(task.files, written, index)
+
+
+def rewrite(compactor: Compactor, task: CompactionTask, clustering: Clustering, part: int = 0, of: int = 1) -> pa.Table:
+    """Write one part out of so many of the rows of a partition in order, and return the entries."""
     ranks = _ranks(compactor, task, clustering)
-    writer = AppendWriter(file_spec(compactor.storage, schema), place_of(task), _new_uuid)
+    first, last = len(ranks) * part // of, len(ranks) * (part + 1) // of
+    writer = AppendWriter(file_spec(compactor.storage, compactor.schema), place_of(task), compactor.new_uuid)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
-        for start, end in _rounds(compactor, task, len(ranks)):
+        for start, end in _rounds(compactor, task, first, last):
             for batch in _sorted_part(compactor, task, ranks, start, end):
                 writer.write(batch)
         writer.roll()
-        index = index_without(compactor, task)
         unless_written.pop_all()
-    return edit_of(task.files, entries_table(writer.entries), index)
+    return entries_table(writer.entries)
 
 
 def _ranks(compactor: Compactor, task: CompactionTask, clustering: Clustering) -> Ints:
@@ -109,15 +134,15 @@ def _ranks(compactor: Compactor, task: CompactionTask, clustering: Clustering) -
     return ranks
 
 
-def _rounds(compactor: Compactor, task: CompactionTask, row_count: int) -> Iterator[tuple[int, int]]:
-    """Ranges of places, such that the rows of one range fit the budget twice: as read and as sorted."""
+def _rounds(compactor: Compactor, task: CompactionTask, first_row: int, end_row: int) -> Iterator[tuple[int, int]]:
+    """Ranges of places between two, such that the rows of a range fit the budget twice: as read and as sorted."""
     first = next(_rows(compactor, task), None)
     if first is None:
         return
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
     step = max(WRITE_ROWS, compactor.budget_bytes // (2 * row_bytes))
-    for start in range(0, row_count, step):
-        yield start, min(start + step, row_count)
+    for start in range(first_row, end_row, step):
+        yield start, min(start + step, end_row)
 
 
 def _sorted_part(
@@ -153,7 +178,3 @@ def _commit(target: Target, edit: Edit) -> Commit | None:
     except PolynyaError:
         discard(target.root.storage, target.schema, edit)
         raise
-
-
-def _new_uuid() -> str:
-    return str(uuid.uuid4())

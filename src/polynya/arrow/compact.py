@@ -5,7 +5,7 @@ something fails, the files that were begun are deleted: no commit knows them yet
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from polynya.arrow import file_rows
 from polynya.arrow.append_writer import AppendWriter
 from polynya.arrow.file_sink import Place
 from polynya.arrow.file_spec import COMPACT_SOURCE, file_spec
+from polynya.arrow.key_range import read_range
 from polynya.arrow.key_writer import SortedFileWriter, key_file_spec
 from polynya.arrow.merge import merge_spec
 from polynya.arrow.runs import section_runs
@@ -32,15 +33,22 @@ from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.paimon import index_manifest, layout, manifest
 from polynya.storage.protocol import Storage
-from polynya.table.compaction import CompactionTask, StepRules, steps_of
+from polynya.table.compaction import CompactionTask, StepRules, Steps, steps_of
 from polynya.table.conflict import key_ranks
 from polynya.table.edit import Edit
 from polynya.table.entries import ADD, DELETE, with_kind
+from polynya.table.key_ranges import KeyRange
 from polynya.table.paths import data_paths
 from polynya.table.record_expiry import expired_rows
 
 BUDGET_BYTES = 256 * 2**20
+ALL_KEYS = KeyRange()
 IS_DEEPER = -(2**63)  # the sequence number of keys that lie below the output: older than every row
+
+
+def new_uuid() -> str:
+    """A name for new files."""
+    return str(uuid.uuid4())
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ class Compactor:
     file_schemas: Mapping[int, Schema]
     now_ms: int
     budget_bytes: int = BUDGET_BYTES
+    new_uuid: Callable[[], str] = new_uuid
 
 
 def run(compactor: Compactor, task: CompactionTask) -> Edit:
@@ -67,47 +76,70 @@ def discard(storage: Storage, schema: Schema, edit: Edit) -> None:
     added, deleted = edit.added, edit.deleted
     new = added.filter(pc.invert(pc.is_in(added["file_name"], deleted["file_name"].combine_chunks())))
     new_index = edit.index.filter(pc.equal(edit.index["kind"], ADD))
-    paths = data_paths(new, schema).to_pylist() if new.num_rows else []
+    discard_files(storage, schema, new, vector_paths(new_index, schema))
+
+
+def discard_files(storage: Storage, schema: Schema, files: pa.Table, others: Sequence[str] = ()) -> None:
+    """Delete data files with what stands beside them, and others; only what no commit refers to."""
+    paths = data_paths(files, schema).to_pylist() if files.num_rows else []
     folders = [path.rpartition("/")[0] for path in paths]
-    beside = zip(folders, new["extra_files"].to_pylist(), strict=True)
+    beside = zip(folders, files["extra_files"].to_pylist(), strict=True)
     extra = [f"{folder}/{name}" for folder, names in beside for name in names or ()]
     try:
-        storage.delete([*paths, *extra, *vector_paths(new_index, schema)])
+        storage.delete([*paths, *extra, *others])
     except StorageError:
         return  # nothing refers to these files; orphan cleaning finds them
 
 
 def _run_keys(compactor: Compactor, task: CompactionTask) -> Edit:
-    schema = compactor.schema
-    steps = steps_of(task, StepRules(schema, compactor.file_schemas.__getitem__, compactor.now_ms))
-    spec = key_file_spec(compactor.storage, schema, level=task.output_level, source=COMPACT_SOURCE)
-    writer = SortedFileWriter(spec, place_of(task), _new_uuid)
+    steps = key_steps(compactor, task)
+    written: list[pa.Table] = []
+    with ExitStack() as unless_written:
+        for files in steps.rewrites:
+            written.append(rewrite(compactor, task, files))
+            unless_written.callback(discard_files, compactor.storage, compactor.schema, written[-1])
+        unless_written.pop_all()
+    return key_edit(task, steps, written)
+
+
+def key_steps(compactor: Compactor, task: CompactionTask) -> Steps:
+    """How a task of a primary-key table is carried out."""
+    return steps_of(task, StepRules(compactor.schema, compactor.file_schemas.__getitem__, compactor.now_ms))
+
+
+def rewrite(compactor: Compactor, task: CompactionTask, files: pa.Table, keys: KeyRange = ALL_KEYS) -> pa.Table:
+    """Write the rows of one of the task's rewrites that lie in a key range anew, and return the entries."""
+    spec = key_file_spec(compactor.storage, compactor.schema, level=task.output_level, source=COMPACT_SOURCE)
+    writer = SortedFileWriter(spec, place_of(task), compactor.new_uuid)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
-        for files in steps.rewrites:
-            writer.write(_merged(compactor, task, files))
-            writer.roll()
+        writer.write(_merged(compactor, task, files, keys))
+        writer.roll()
         unless_written.pop_all()
+    return entries_table(writer.entries)
+
+
+def key_edit(task: CompactionTask, steps: Steps, written: Sequence[pa.Table]) -> Edit:
+    """What a task of a primary-key table changes, once all its rewrites are written."""
     rewritten = pa.concat_tables([task.files.slice(0, 0), *(one.drop_columns("section") for one in steps.rewrites)])
     gone = pa.concat_tables([rewritten, steps.upgraded])
     raised = _at_level(_entries(steps.upgraded), task.output_level)
-    return edit_of(gone, pa.concat_tables([raised, entries_table(writer.entries)]))
+    return edit_of(gone, pa.concat_tables([raised, *written]))
 
 
-def _merged(compactor: Compactor, task: CompactionTask, files: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The rows of a rewrite in key order, one for each key."""
+def _merged(compactor: Compactor, task: CompactionTask, files: pa.Table, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+    """The rows of a rewrite that lie in a key range, in key order, one for each key."""
     schema = compactor.schema
     wanted = (SEQUENCE_NUMBER, VALUE_KIND, *schema.fields)
     spec = merge_spec(schema)
     for section in pc.unique(files["section"]).to_pylist():
         part = files.filter(pc.equal(files["section"], section))
+        runs = section_runs(part, schema)
+        below = section_runs(_overlapping(task.deeper, part, schema), schema) if task.deeper is not None else []
         streams = [
-            _unexpired(compactor, file_rows.read_run(compactor, run.files, wanted, AlwaysTrue()))
-            for run in section_runs(part, schema)
+            *(_unexpired(compactor, read_range(compactor, run.files, wanted, AlwaysTrue(), keys)) for run in runs),
+            *(_keys_below(compactor, run.files, wanted, keys) for run in below),
         ]
-        if task.deeper is not None:
-            below = section_runs(_overlapping(task.deeper, part, schema), schema)
-            streams += [_keys_below(compactor, run.files, wanted) for run in below]
         keeps_deletes = not task.drops_deletes
         batches = merge_runs(streams, spec, budget_bytes=compactor.budget_bytes, keep_deletes=keeps_deletes)
         yield from batches if task.deeper is None else _without_deeper(batches)
@@ -119,12 +151,14 @@ def _unexpired(compactor: Compactor, batches: Iterator[pa.RecordBatch]) -> Itera
         yield batch if expired is None else batch.filter(pc.invert(evaluate.mask(expired, batch)))
 
 
-def _keys_below(compactor: Compactor, files: pa.Table, wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
+def _keys_below(
+    compactor: Compactor, files: pa.Table, wanted: tuple[Field, ...], keys: KeyRange
+) -> Iterator[pa.RecordBatch]:
     """The keys of deeper files as the oldest records there can be; other columns are null."""
-    keys = compactor.schema.key_fields
-    for batch in file_rows.read_run(compactor, files, keys, AlwaysTrue()):
+    fields = compactor.schema.key_fields
+    for batch in read_range(compactor, files, fields, AlwaysTrue(), keys):
         known = {
-            **{field.name: batch[field.name] for field in keys},
+            **{field.name: batch[field.name] for field in fields},
             SEQUENCE_NUMBER.name: pa.array(np.full(batch.num_rows, IS_DEEPER)),
             VALUE_KIND.name: pa.array(np.zeros(batch.num_rows, np.int8)),
         }
@@ -152,7 +186,7 @@ def _run_append(compactor: Compactor, task: CompactionTask) -> Edit:
     schema = compactor.schema
     spec = file_spec(compactor.storage, schema, source=COMPACT_SOURCE)
     first = task.files["min_sequence_number"][0].as_py()
-    writer = AppendWriter(spec, place_of(task), _new_uuid, first)
+    writer = AppendWriter(spec, place_of(task), compactor.new_uuid, first)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
         for batch in file_rows.read_run(compactor, task.files, schema.fields, AlwaysTrue()):
@@ -172,7 +206,9 @@ def index_without(compactor: Compactor, task: CompactionTask) -> pa.Table:
     left = {name: vector for name, vector in left.items() if name not in gone}
     in_one_file = bucket_mode(compactor.schema) is not BucketMode.UNAWARE
     place = (task.partition, task.bucket)
-    added = write_vectors(compactor.storage, compactor.schema, place, left, uuid=_new_uuid(), in_one_file=in_one_file)
+    added = write_vectors(
+        compactor.storage, compactor.schema, place, left, uuid=compactor.new_uuid(), in_one_file=in_one_file
+    )
     return pa.concat_tables([with_kind(task.index, DELETE), added])
 
 
@@ -204,7 +240,3 @@ def give_up(storage: Storage, writer: SortedFileWriter | AppendWriter) -> None:
         storage.delete([*writer.names, *map(layout.file_index_name, writer.names)])
     except StorageError:
         return  # nothing refers to these files; orphan cleaning finds them
-
-
-def _new_uuid() -> str:
-    return str(uuid.uuid4())

@@ -2,21 +2,27 @@
 
 Writers are never waited for and never blocked. A batch that does not fit any more, because somebody took one of its
 files away, is committed task by task; the buckets of those that still do not fit are planned anew.
+
+Tasks are carried out by threads of this process, or by another runner that the caller brings.
 """
 
 import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from polynya.arrow.compact import BUDGET_BYTES, Compactor, discard, run
+from polynya.arrow.curve import Clustering
 from polynya.arrow.file_sink import local_wall_clock_ms
-from polynya.errors import CommitUnknownError, ConflictError, PolynyaError
+from polynya.errors import CommitUnknownError, ConflictError, NotFoundError, PolynyaError
 from polynya.model.options_keys import WRITE_ONLY
 from polynya.table import commit as commits
 from polynya.table import entries, history
@@ -38,8 +44,20 @@ from polynya.table.pick_runs import PickRules
 BATCH_BYTES = 4 * 2**30  # input of the tasks that are committed together
 ROUNDS_MAX = 5  # how often buckets are planned anew after a conflict
 
+Outcome = Edit | NotFoundError  # what a task changes, or that one of its files is not there any more
+Outcomes = Iterator[tuple[CompactionTask, Outcome]]
+
 _LOG = logging.getLogger(__name__)
 _RUNNING: dict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
+
+
+class Runner(Protocol):
+    """Whoever carries out tasks: compactions, or with a clustering partitions that are written in order."""
+
+    def __call__(
+        self, compactor: Compactor, tasks: Sequence[CompactionTask], clustering: Clustering | None = None
+    ) -> Outcomes:
+        """What becomes of each task, as it becomes known; other errors come when nothing more can be done."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,7 @@ def compactor_of(target: Target, state: CompactionState, budget_bytes: int = BUD
     return Compactor(target.root.storage, target.schema, schemas, local_wall_clock_ms(), budget_bytes)
 
 
-def compact(target: Target, request: CompactRequest) -> Commit:
+def compact(target: Target, request: CompactRequest, runner: Runner | None = None) -> Commit:
     """Compact what is due and answer for all commits together: the last snapshot, the sum of the counts.
 
     ConflictError when buckets change again and again while they are compacted; the others are compacted then.
@@ -76,7 +94,7 @@ def compact(target: Target, request: CompactRequest) -> Commit:
     total = Commit()
     for _ in range(ROUNDS_MAX):
         state, tasks = plan_table(target, request)
-        made, failed = carry_out(target, compactor_of(target, state), tasks)
+        made, failed = carry_out(target, (runner or run_in_threads)(compactor_of(target, state), tasks))
         total = sum_of(total, made)
         if not failed:
             return total
@@ -88,7 +106,7 @@ def compact(target: Target, request: CompactRequest) -> Commit:
     )
 
 
-def compact_after_write(target: Target, written: pa.Table, before: BucketState) -> None:
+def compact_after_write(target: Target, written: pa.Table, before: BucketState, runner: Runner | None = None) -> None:
     """Compact the buckets of a primary-key table that were just written to, if it is time.
 
     The write is published already: whatever goes wrong here is logged, and left to the next compaction. Of several
@@ -105,29 +123,70 @@ def compact_after_write(target: Target, written: pa.Table, before: BucketState) 
         live = entries.read_live(target.root, history.find_latest(target.root), PICK_COLUMNS)
         busy = busy_buckets(select(live, Within(buckets=touched), target.schema), rules)
         if busy:
-            compact(target, CompactRequest(within=Within(buckets=busy)))
+            compact(target, CompactRequest(within=Within(buckets=busy)), runner)
     except PolynyaError as error:
         _LOG.warning("compaction of %s after a write: %s", target.root.storage.location, error)
     finally:
         lock.release()
 
 
-def carry_out(
-    target: Target, compactor: Compactor, tasks: Sequence[CompactionTask]
-) -> tuple[Commit, list[CompactionTask]]:
-    """Run the tasks and commit them in batches; the tasks that do not fit any more come back."""
+def run_in_threads(
+    compactor: Compactor, tasks: Sequence[CompactionTask], clustering: Clustering | None = None
+) -> Outcomes:
+    """Carry out compactions on the cores of this machine."""
+    assert clustering is None
     workers = max(1, min(os.cpu_count() or 1, len(tasks)))
     share = replace(compactor, budget_bytes=compactor.budget_bytes // workers)
-    total, failed = Commit(), list[CompactionTask]()
-    batch: list[tuple[CompactionTask, Edit]] = []
     with ThreadPoolExecutor(workers, thread_name_prefix="polynya-compact") as pool:
-        for task, edit in zip(tasks, pool.map(lambda one: run(share, one), tasks), strict=True):
-            batch.append((task, edit))
-            if sum(one.size_bytes for one, _ in batch) >= BATCH_BYTES or task is tasks[-1]:
-                made, unfit = commit_edits(target, batch)
-                total, batch = sum_of(total, made), []
-                failed += unfit
+        yield from zip(tasks, pool.map(partial(outcome_of, run, share), tasks), strict=True)
+
+
+def outcome_of(run: Callable[[Compactor, CompactionTask], Edit], compactor: Compactor, task: CompactionTask) -> Outcome:
+    """What becomes of one task."""
+    try:
+        return run(compactor, task)
+    except NotFoundError as error:
+        return error
+
+
+def carry_out(target: Target, outcomes: Outcomes) -> tuple[Commit, list[CompactionTask]]:
+    """Commit what becomes of tasks in batches; the tasks that do not fit any more come back."""
+    total, failed = Commit(), list[CompactionTask]()
+    for batch in _batches(target, outcomes, failed):
+        made, unfit = commit_edits(target, batch)
+        total = sum_of(total, made)
+        failed += unfit
     return total, failed
+
+
+def _batches(
+    target: Target, outcomes: Outcomes, failed: list[CompactionTask]
+) -> Iterator[list[tuple[CompactionTask, Edit]]]:
+    """What is committed together; tasks whose files are gone are added to those that failed."""
+    batch: list[tuple[CompactionTask, Edit]] = []
+    try:
+        for task, outcome in outcomes:
+            if isinstance(outcome, NotFoundError):
+                require_changed(target, task, outcome)
+                failed.append(task)
+                continue
+            batch.append((task, outcome))
+            if sum(one.size_bytes for one, _ in batch) >= BATCH_BYTES:
+                yield batch
+                batch = []
+    except PolynyaError:
+        if batch:
+            yield batch  # what is done stays done
+        raise
+    if batch:
+        yield batch
+
+
+def require_changed(target: Target, task: CompactionTask, error: NotFoundError) -> None:
+    """Raise the error of a file that is missing, unless somebody else has taken files of the task out of the table."""
+    live = entries.read_live(target.root, history.find_latest(target.root), PICK_COLUMNS)
+    if pc.all(pc.is_in(task.files["file_name"], live["file_name"].combine_chunks())).as_py():
+        raise error
 
 
 def commit_edits(target: Target, batch: Sequence[tuple[CompactionTask, Edit]]) -> tuple[Commit, list[CompactionTask]]:
