@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow import evolve, files
+from polynya.arrow.files import BatchSize
 from polynya.arrow.filters import to_expression
 from polynya.codec import binary_row
 from polynya.codec.bitmap import Bitmap, keep_mask
@@ -45,6 +46,10 @@ class RowSource(Protocol):
     @property
     def file_schemas(self) -> Mapping[int, Schema]:
         """The schemas that files were written with, by id."""
+
+    @property
+    def batch_size(self) -> BatchSize:
+        """How large the batches of a file may be."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +150,20 @@ def stored_fields(source: RowSource, file: DataFile) -> tuple[Field, ...]:
 
 def index_may_match(source: RowSource, file: DataFile, predicate: Predicate) -> bool:
     """Whether the index beside the file, if there is one, lets a row match."""
-    names = [name for name in file.extra_files if name.endswith(layout.INDEX_SUFFIX)]
-    if not names or isinstance(predicate, AlwaysTrue) or not FILE_INDEX_READ_ENABLED.of(source.schema.options):
+    if isinstance(predicate, AlwaysTrue) or not FILE_INDEX_READ_ENABLED.of(source.schema.options):
         return True
-    storage, path = _locate(source, file, names[0])
+    index = read_index(source, file)
     written = source.file_schemas[file.schema_id]
-    return may_match(storage.read(path), predicate, source.schema, written, file.row_count, file.file_name)
+    return index is None or may_match(index, predicate, source.schema, written, file.row_count, file.file_name)
+
+
+def read_index(source: RowSource, file: DataFile) -> bytes | None:
+    """The index beside the file, if there is one."""
+    names = [name for name in file.extra_files if name.endswith(layout.INDEX_SUFFIX)]
+    if not names:
+        return None
+    storage, path = _locate(source, file, names[0])
+    return storage.read(path)
 
 
 def read_vector(source: RowSource, file: DataFile) -> Bitmap:
@@ -188,7 +201,7 @@ def _stored_batches(
         columns=projection.columns,
         predicate=filters,
         row_count=file.row_count,
-        batch_rows=BATCH_ROWS,
+        size=source.batch_size,
         options=source.schema.options,
     )
 

@@ -9,12 +9,16 @@ The reader is plain data but for the store, so that a plan can be carried out by
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow import data_evolution, file_rows
 from polynya.arrow.batches import make_batch
+from polynya.arrow.budget import default_budget_bytes, raw_batches, run_batches, stream_bytes
+from polynya.arrow.files import BatchSize
 from polynya.arrow.files.conform import conform
 from polynya.arrow.merge import required_columns
 from polynya.arrow.prefetch import Stream, read_ahead
@@ -32,6 +36,7 @@ from polynya.model.types import Field
 from polynya.storage.protocol import Storage
 from polynya.table.plan import Plan, Split
 
+PIECE_BYTES = 4 * 2**20  # what is worth a turn of its own when several are read at once
 ADD_KINDS = pa.array([0, 2], pa.int8())  # +I and +U
 WHOLE_ROW_ENGINES = (Engine.DEDUPLICATE, Engine.FIRST_ROW)
 
@@ -47,6 +52,7 @@ class Reader:
     predicate: Predicate = field(default_factory=AlwaysTrue)
     budget_bytes: int = 0
     snapshot_id: int | None = None  # named in errors
+    batch_size: BatchSize = field(default_factory=BatchSize)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -72,22 +78,44 @@ class Reader:
         """The Arrow schema of the result."""
         return to_arrow_schema(self.fields)
 
+    def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The rows of a split before the filter, with at least the columns that are wanted."""
+        held = _held_fields(self, split)
+        if DATA_EVOLUTION_ENABLED.of(self.schema.options):
+            return data_evolution.read_split(self, split, held)
+        return _read_raw(self, split, held) if split.raw else _read_merged(self, split, held)
+
 
 def reader_of(plan: Plan, storage: Storage, file_schemas: Mapping[int, Schema], budget_bytes: int | None) -> Reader:
-    """The reader of a plan; without a budget, a quarter of the machine's memory."""
+    """The reader of a plan; without a budget, the one that suits this machine."""
     predicate = plan.predicate if plan.predicate is not None else AlwaysTrue()
-    budget = budget_bytes if budget_bytes is not None else machine_memory_bytes() // 4
+    budget = budget_bytes if budget_bytes is not None else default_budget_bytes()
     snapshot_id = plan.snapshot.id if plan.snapshot is not None else None
     return Reader(storage, plan.schema, file_schemas, plan.columns, predicate, budget, snapshot_id)
 
 
 def read_plan(reader: Reader, plan: Plan) -> Iterator[pa.RecordBatch]:
-    """All rows of the plan, split by split, read ahead on all cores within the budget."""
-    workers = min(os.cpu_count() or 1, max(1, len(plan.splits)))
-    share = replace(reader, budget_bytes=max(1, reader.budget_bytes // (2 * workers)))
-    streams = (_stream(share, split) for split in plan.splits)
-    batches = read_ahead(streams, workers=workers, budget_bytes=reader.budget_bytes // 2)
+    """All rows of the plan in order, read ahead on all cores; `arrow.budget` says what the budget holds."""
+    pieces = (piece for split in plan.splits for piece in _pieces(reader, split))
+    first = list(islice(pieces, os.cpu_count() or 1))
+    workers = max(1, len(first))
+    share = replace(reader, budget_bytes=stream_bytes(reader.budget_bytes, workers))
+    streams = (_stream(share, piece) for piece in chain(first, pieces))
+    batches = read_ahead(streams, workers=workers, budget_bytes=share.budget_bytes * workers)
     return batches if plan.limit is None else _first_rows(batches, plan.limit)
+
+
+def _pieces(reader: Reader, split: Split) -> Iterator[Split]:
+    """The split cut into parts that can be read at the same time: some of its files, or of its sections."""
+    if split.size_bytes < PIECE_BYTES or DATA_EVOLUTION_ENABLED.of(reader.schema.options):
+        yield split
+        return
+    ends = np.cumsum(split.files["file_size"].to_numpy()) - 1
+    sections = split.files["section"].to_numpy()
+    starts = np.flatnonzero(np.diff(sections, prepend=sections[0] - 1))
+    starts = starts[np.diff(ends[starts] // PIECE_BYTES, prepend=-1) != 0]
+    for start, end in pairwise((*starts.tolist(), split.file_count)):
+        yield replace(split, files=split.files.slice(start, end - start))
 
 
 def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
@@ -99,15 +127,8 @@ def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
 
 
 def _read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
-    held = _held_fields(reader, split)
-    if DATA_EVOLUTION_ENABLED.of(reader.schema.options):
-        batches = data_evolution.read_split(reader, split, held)
-    elif split.raw:
-        batches = _read_raw(reader, split, held)
-    else:
-        batches = _read_merged(reader, split, held)
     fields = reader.fields
-    for batch in batches:
+    for batch in reader.batches(split):
         kept = _filtered(reader.predicate, batch)
         if kept.num_rows:
             # members that only the filter or the merge looked at go
@@ -122,17 +143,13 @@ def _held_fields(reader: Reader, split: Split) -> tuple[Field, ...]:
     return tuple(reader.schema.find(one.name) or one for one in reader.wanted)
 
 
-def machine_memory_bytes() -> int:
-    """The memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def _stream(reader: Reader, split: Split) -> Stream:
     return lambda: read_split(reader, split)
 
 
 def _read_raw(reader: Reader, split: Split, wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
     """The files one after the other; rows of a primary-key table that are deletes are dropped wherever they stand."""
+    reader = replace(reader, batch_size=raw_batches(reader.budget_bytes))
     has_key = bool(reader.schema.primary_key)
     if has_key:
         wanted = (*wanted, VALUE_KIND)
@@ -159,6 +176,7 @@ def _read_section(
 ) -> Iterator[pa.RecordBatch]:
     on_key = bind.project(reader.predicate, reader.schema.trimmed_primary_key)
     runs = section_runs(files, reader.schema)
+    reader = replace(reader, batch_size=run_batches(reader.budget_bytes, len(runs)))
     streams = [file_rows.read_run(reader, run.files, wanted, on_key) for run in runs]
     levels = [run.level for run in runs] if spec_looks_up(reader.schema) else None
     return merge_runs(streams, spec, budget_bytes=reader.budget_bytes, levels=levels)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.arrow.budget import head_bytes
 from polynya.arrow.merge import Engine, MergeSpec, drop_deletes, merge
 from polynya.arrow.merge.order import comparable, is_retract
 from polynya.errors import InvalidInputError
@@ -33,12 +34,12 @@ def merge_runs(
     """One row per key, in key order, from runs that are sorted by key and hold each key once.
 
     `levels` gives the level of each run on tables that look up, where a record stands for all those on deeper levels.
-    The budget holds as long as the batches of a run are small against it.
+    The budget holds for runs that come in batches as `arrow.budget` says.
     """
     if levels is None or spec.engine is Engine.FIRST_ROW or len({level for level in levels if level > 0}) < 2:
         levels = None  # then no record hides another
     heads = [_Head(run, spec.key, None if levels is None else levels[number]) for number, run in enumerate(runs)]
-    share = budget_bytes // (4 * max(1, len(runs)))  # a merge holds its input, its output and some indices
+    share = head_bytes(budget_bytes, len(runs))
     while heads := [head for head in heads if head.fill(share)]:
         if len(heads) == 1:
             yield from _given_out(heads[0].take_rest(), keep_deletes)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from pyroaring import BitMap64
 
 from polynya.arrow import file_rows, vector_files
 from polynya.arrow.file_rows import DataFile
+from polynya.arrow.files import BatchSize
 from polynya.arrow.merge import losers
 from polynya.codec.bitmap import Bitmap
 from polynya.errors import PolynyaError
@@ -56,6 +57,7 @@ class _Source:
     storage: Storage
     schema: Schema
     file_schemas: Mapping[int, Schema]
+    batch_size: BatchSize = field(default_factory=BatchSize)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from polynya.arrow.read import Reader, machine_memory_bytes, read_split
+from polynya.arrow.budget import default_budget_bytes
+from polynya.arrow.read import Reader, read_split
 from polynya.errors import UnsupportedError
 from polynya.spark.types import to_spark_schema, to_transfer, transfer_schema
 from polynya.storage.protocol import Storage
@@ -30,9 +32,9 @@ Weights = npt.NDArray[np.float64]
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def task_files(files: pa.Table, parallelism: int) -> list[pa.Table]:
-    """The files of each task, in the order of the plan."""
-    _, inverse = np.unique(files["section"].to_numpy(), return_inverse=True)
+def task_files(files: pa.Table, parallelism: int, *, by_bucket: bool = False) -> list[pa.Table]:
+    """The files of each task, in the order of the plan; `by_bucket` keeps the files of a bucket together."""
+    inverse = _bucket_numbers(files) if by_bucket else np.unique(files["section"].to_numpy(), return_inverse=True)[1]
     weights: Weights = np.bincount(inverse, weights=files["file_size"].to_numpy()).astype(np.float64)
     count = task_count(weights, parallelism)
     owner = balance(weights, count)[inverse]
@@ -40,6 +42,12 @@ def task_files(files: pa.Table, parallelism: int) -> list[pa.Table]:
     bounds = np.searchsorted(owner[order], np.arange(count + 1))
     placed = files.take(pa.array(order))
     return [placed.slice(start, end - start) for start, end in itertools.pairwise(bounds.tolist())]
+
+
+def _bucket_numbers(files: pa.Table) -> npt.NDArray[np.int64]:
+    buckets = files["bucket"].cast(pa.string()).cast(pa.binary())
+    places = pc.binary_join_element_wise(buckets, files["partition"], b"\x00").combine_chunks()
+    return np.asarray(places.dictionary_encode().indices).astype(np.int64)
 
 
 def task_count(weights: Weights, parallelism: int) -> int:
@@ -84,8 +92,8 @@ def require_reachable(storage: Storage) -> None:
 
 
 def shared_budget(reader: Reader) -> Reader:
-    """The reader with a core's share of a quarter of the machine's memory."""
-    return replace(reader, budget_bytes=machine_memory_bytes() // 4 // (os.cpu_count() or 1))
+    """The reader with a core's share of the usual budget."""
+    return replace(reader, budget_bytes=default_budget_bytes() // (os.cpu_count() or 1))
 
 
 def _reading(reader: Reader) -> BatchFunction:

@@ -9,13 +9,13 @@ from typing import BinaryIO
 import pyarrow.compute as pc
 
 from polynya.arrow.files import avro, avro_write, orc, parquet, parquet_write
-from polynya.arrow.files.protocol import FileWriter, PositionedBatch, WrittenFile
+from polynya.arrow.files.protocol import BatchSize, FileWriter, PositionedBatch, WrittenFile
 from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 from polynya.model import types as t
 from polynya.paimon.layout import format_of
 from polynya.storage.protocol import Storage
 
-__all__ = ["FileWriter", "PositionedBatch", "WrittenFile", "format_of", "open_writer", "read", "row_count"]
+__all__ = ["BatchSize", "FileWriter", "PositionedBatch", "WrittenFile", "format_of", "open_writer", "read", "row_count"]
 
 _OPENERS: dict[str, Callable[..., FileWriter]] = {
     "parquet": parquet_write.open_writer,
@@ -34,14 +34,15 @@ def read(
     columns: tuple[t.Field, ...],
     predicate: pc.Expression | None = None,
     row_count: int | None = None,
-    batch_rows: int = 65536,
+    size: BatchSize = BatchSize(),  # noqa: B008 - a value that never changes
     options: Mapping[str, str] | None = None,
 ) -> Iterator[PositionedBatch]:
     """Yield rows of a data file in order, with exactly the Arrow types of `columns`.
 
     `file_fields` are the columns the file's schema has; `columns` names some of them, ROW types perhaps with fewer
     members; a column the file lacks is null. `predicate` drops row groups that cannot match and nothing finer; a file
-    that has not `row_count` rows in all is damaged. Raises NotFoundError, CorruptFileError or UnsupportedError, each
+    that has not `row_count` rows in all is damaged. `size` bounds a batch as far as the format can be read in pieces:
+    Parquet by rows, ORC by stripes, Avro by blocks. Raises NotFoundError, CorruptFileError or UnsupportedError, each
     naming the file.
     """
     _require_format(name, format)
@@ -55,14 +56,14 @@ def read(
             columns=columns,
             predicate=predicate,
             row_count=row_count,
-            batch_rows=batch_rows,
+            size=size,
         )
     if format == "orc":
         batches = orc.read(
-            storage, name, file_fields=file_fields, columns=columns, batch_rows=batch_rows, options=options or {}
+            storage, name, file_fields=file_fields, columns=columns, batch_rows=size.wide_rows, options=options or {}
         )
     else:
-        batches = avro.read(storage, name, file_fields=file_fields, columns=columns, batch_rows=batch_rows)
+        batches = avro.read(storage, name, file_fields=file_fields, columns=columns, batch_rows=size.wide_rows)
     return batches if row_count is None else _counted(batches, name, row_count)
 
 

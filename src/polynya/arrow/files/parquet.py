@@ -21,12 +21,14 @@ from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.damage import naming_damage, require_own_columns
-from polynya.arrow.files.protocol import PositionedBatch
+from polynya.arrow.files.parquet_size import batch_rows
+from polynya.arrow.files.protocol import BatchSize, PositionedBatch
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.storage.protocol import Storage
 
+_CHUNK_BYTES = 128 * 1024  # what is read of a column at a time, where reading is cheap
 _NANOS = 1_000_000_000
 _WRAPPED_SECONDS = 2**64 // _NANOS  # what a negative nanosecond of day adds when it is taken for an unsigned number
 
@@ -45,19 +47,22 @@ def read(
     columns: tuple[t.Field, ...],
     predicate: pc.Expression | None = None,
     row_count: int | None = None,
-    batch_rows: int,
+    size: BatchSize,
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file.
 
-    The rows are counted by the footer, row groups that the predicate drops too.
+    The rows are counted by the footer, row groups that the predicate drops too. Besides the batch, a page of each
+    column is in memory; of a file that is not on a local disk, the stored bytes of a row group are.
     """
+    is_local = storage.local_path(name) is not None
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
-        file = pq.ParquetFile(source, pre_buffer=storage.local_path(name) is None)
+        file = pq.ParquetFile(source, pre_buffer=not is_local, buffer_size=_CHUNK_BYTES if is_local else 0)
         require_own_columns(file.schema_arrow.names, file_fields, name)
         _require_rows(file.metadata, row_count, name)
         chosen = _row_groups(file, source, file_fields, predicate)
-        for first_row, row_groups in _spans(file.metadata, chosen):
-            yield from _read_span(_File(file, source, name), columns, first_row, row_groups, batch_rows)
+        rows = batch_rows(file, _leaves_of(file, columns), chosen, size)
+        for first_row, row_groups in _spans(file.metadata, chosen, alone=not is_local):
+            yield from _read_span(_File(file, source, name), columns, first_row, row_groups, rows)
 
 
 def row_count(storage: Storage, name: str) -> int:
@@ -88,12 +93,12 @@ def _row_groups(
         return every  # statistics that cannot be compared with the predicate prune nothing
 
 
-def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
-    """Runs of neighbouring row groups, each with the position of its first row."""
+def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int], *, alone: bool) -> Iterator[tuple[int, list[int]]]:
+    """Runs of neighbouring row groups, each with the position of its first row; `alone` keeps them single."""
     starts = np.cumsum([0] + [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
     run: list[int] = []
     for group in row_groups:
-        if run and group != run[-1] + 1:
+        if run and (alone or group != run[-1] + 1):
             yield int(starts[run[0]]), run
             run = []
         run.append(group)
@@ -102,17 +107,15 @@ def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int]) -> Iterator[tup
 
 
 def _read_span(
-    file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], batch_rows: int
+    file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], rows: int
 ) -> Iterator[PositionedBatch]:
     chosen = _leaves_of(file.parquet, columns)
     if not chosen:
         count = sum(file.parquet.metadata.row_group(group).num_rows for group in row_groups)
-        yield from _only_missing(columns, first_row, count, batch_rows)
+        yield from _only_missing(columns, first_row, count, rows)
         return
-    check = _check_int96(file, chosen, row_groups, batch_rows)
-    for batch in file.parquet.reader.iter_batches(
-        batch_rows, row_groups=row_groups, column_indices=chosen, use_threads=True
-    ):
+    check = _check_int96(file, chosen, row_groups, rows)
+    for batch in file.parquet.reader.iter_batches(rows, row_groups=row_groups, column_indices=chosen, use_threads=True):
         next(check, None)
         arrays = [_column(batch, field, file.name) for field in columns]
         yield PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))

@@ -7,6 +7,21 @@ import pyarrow as pa
 
 from polynya.arrow.stats import ColumnStats
 
+FEW_ROWS = 1024  # no batch is made smaller for its size
+WIDE_ROW_BYTES = 1024
+
+
+class BatchSize(NamedTuple):
+    """How large batches may be: the number of their rows, and about how many bytes of Arrow memory."""
+
+    rows: int = 131072
+    size_bytes: int = 64 * 1024 * 1024
+
+    @property
+    def wide_rows(self) -> int:
+        """How many rows there is room for when each of them is wide."""
+        return min(self.rows, max(FEW_ROWS, self.size_bytes // WIDE_ROW_BYTES))
+
 
 class PositionedBatch(NamedTuple):
     """Rows of a file that follow one another, and the position of the first of them."""
