@@ -1,6 +1,6 @@
 """What a writer must know of the buckets it adds to: how many there are, and the next sequence number of each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from polynya.table import entries
 from polynya.table.history import TableRoot
 
 COLUMNS = ("total_buckets", "max_sequence_number")
+SEQUENCES_PER_TASK = 2**32  # numbers that the rows of one task may use
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class BucketState:
     next_sequences: dict[tuple[bytes, int], int] = field(default_factory=dict)
     run_counts: dict[tuple[bytes, int], int] = field(default_factory=dict)  # sorted runs of a bucket, at most
     other_counts: dict[bytes, int] = field(default_factory=dict)  # partitions with another number of buckets
+    offset: int = 0  # of the numbers of one of several tasks that write to the same buckets
 
     def require_count(self, partition: bytes) -> None:
         """Raise InvalidInputError when the partition has another number of buckets than the table."""
@@ -35,7 +37,11 @@ class BucketState:
 
     def next_sequence(self, partition: bytes, bucket: int) -> int:
         """The number that the next row of the bucket gets."""
-        return self.next_sequences.get((partition, bucket), 0)
+        return self.next_sequences.get((partition, bucket), 0) + self.offset
+
+    def apart(self, task: int) -> "BucketState":
+        """The same buckets for one of several tasks that write to them: it numbers its rows in a range of its own."""
+        return replace(self, offset=task * SEQUENCES_PER_TASK)
 
 
 def read_bucket_state(root: TableRoot, snapshot: Snapshot | None, schema: Schema) -> BucketState:

@@ -27,11 +27,15 @@ class IndexWriter:
 
     def finish(self) -> bytes:
         """The container of all indexes."""
+        return encode(self.bodies())
+
+    def bodies(self) -> dict[str, dict[str, bytes | None]]:
+        """The body of each index by column and kind; None for that of a map key over no row."""
         columns: dict[str, dict[str, bytes | None]] = {}
         for index, writer in zip(self._plan, self._writers, strict=True):
             is_empty = index.map_key is not None and not self._row_count
             columns.setdefault(index.name, {})[index.kind] = None if is_empty else writer.finish()
-        return encode(columns)
+        return columns
 
 
 def open_index_writer(fields: Sequence[t.Field], options: Mapping[str, str]) -> IndexWriter | None:
