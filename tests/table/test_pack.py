@@ -5,13 +5,15 @@ import uuid
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commit_cases import append_of, author, deleted, files_of, latest, new_file, new_target, table_schema
 from fault_storage import FaultPlan, FaultStorage
-from polynya.paimon import manifest_list
+from polynya.codec.avro import decode_container
+from polynya.paimon import manifest, manifest_list
 from polynya.paimon.snapshot import CommitKind
 from polynya.table import entries, pack
 from polynya.table.commit import Commit, commit, compact_manifests
@@ -250,3 +252,30 @@ def test_blocks_of_another_codec_are_encoded_again():
     )
     after = pack.merge(target.root, before, zstd, target.schema)
     assert [one[2] for one in live(target.root, after)] == ["a", "b"]
+
+
+BLOCK_ENDS = (0, 1, 2, 471, 472, 473, 943, 944, 1198, 1199)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_entries_are_cut_out_of_manifests_of_many_blocks(seed):
+    """Whatever goes: the first and last of a block, neighbours, all of one; also names that a block has twice."""
+    target = new_target()
+    writer = writer_of(target, full_merge_size_bytes=1)
+    random = np.random.default_rng(seed)
+    files = [new_file(f"f{n % 1190}", p=n // 1190 + n % 2, level=n % 3) for n in range(1200)]
+    gone = np.unique(np.concatenate([random.choice(1200, 30, replace=False), random.choice(BLOCK_ENDS, 5)]))
+    taken_back = files_of(*(deleted(files[n]) for n in gone.tolist()))
+    before = pa.concat_tables([*map(writer.write_manifests, (files_of(*files), taken_back))])
+    containers = [
+        decode_container(entries.source_of(target.root.storage, name)) for name in before["file_name"].to_pylist()
+    ]
+    assert len(containers[0].blocks) > 2
+    after = pack.merge(target.root, before, writer, target.schema)
+    kept = entries.fold(entries.read_entries(target.root, before))
+    found = entries.read_entries(target.root, after)
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, kept.to_pylist()))
+    for name, size, *_ in zip(after["file_name"].to_pylist(), after["file_size"].to_pylist(), strict=True):
+        own = after.filter(pc.equal(after["file_name"], name))
+        said = manifest.meta_of(entries.read_entries(target.root, own), name, size, [pa.int32()])
+        assert own.to_pylist() == said.to_pylist()

@@ -89,7 +89,7 @@ def encode_container(
     """A container file of the blocks, which must be compressed with `codec` and follow the schema."""
     sync = os.urandom(SYNC_BYTES)
     header = encode_header(schema_text, codec, sync, metadata)
-    return b"".join([header, *(encode_block(block, sync) for block in blocks)])
+    return b"".join([header, *(part for block in blocks for part in _block_parts(block, sync))])
 
 
 def encode_header(schema_text: str, codec: str, sync: bytes, metadata: Mapping[str, str] | None = None) -> bytes:
@@ -101,7 +101,11 @@ def encode_header(schema_text: str, codec: str, sync: bytes, metadata: Mapping[s
 
 def encode_block(block: Block, sync: bytes) -> bytes:
     """A block with its counts before and the sync marker of its file behind."""
-    return b"".join((encode_long(block.count), encode_long(len(block.data)), block.data, sync))
+    return b"".join(_block_parts(block, sync))
+
+
+def _block_parts(block: Block, sync: bytes) -> tuple[bytes | memoryview, ...]:
+    return encode_long(block.count), encode_long(len(block.data)), block.data, sync
 
 
 def encode_long(value: int) -> bytes:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -54,20 +55,16 @@ def copy_manifests(
 
 @dataclass(frozen=True)
 class _Piece:
-    """A block of one of the manifests, the narrow columns of its entries, and which of them stay."""
+    """A block of one of the manifests, which of its entries stay, and what a list says of those.
+
+    `heads` are the first bytes of the entries where a cut begins or ends, by position; None where they are not unique.
+    """
 
     container: Container
     block: Block
-    rows: pa.Table
     keep: Mask
-
-    @property
-    def is_whole(self) -> bool:
-        return bool(self.keep.all())
-
-    @property
-    def kept_rows(self) -> pa.Table:
-        return self.rows if self.is_whole else self.rows.filter(pa.array(self.keep))
+    listed: pa.Table
+    heads: dict[int, bytes] | None
 
 
 def _kept(found: pa.Table, deleted: pa.Table, *, keeps_deletes: bool) -> Mask:
@@ -109,57 +106,84 @@ def _copy_batch(
         if block is None:
             others.append(piece)
         else:
-            rolled.add(block, piece.kept_rows)
+            rolled.add(block, piece.listed)
     return others
 
 
 def _pieces(blocks: list[_ContainerBlock], deleted: pa.Table, *, keeps_deletes: bool) -> list[_Piece]:
     """The blocks that have an entry to keep."""
     columns = [name for name in manifest.SCHEMA.names if name in NARROW]
-    narrow = manifest.decode([_source(*one) for one in blocks], columns).combine_chunks()
+    narrow = manifest.decode(_sources(blocks), columns).combine_chunks()
     keep = _kept(narrow, deleted, keeps_deletes=keeps_deletes)
-    pieces, start = [], 0
-    for container, block in blocks:
-        kept = keep[start : start + block.count]
-        if kept.any():
-            pieces.append(_Piece(container, block, narrow.slice(start, block.count), kept))
-        start += block.count
+    listed = narrow.select(LISTED).filter(pa.array(keep))
+    ends = np.cumsum([block.count for _, block in blocks], dtype=np.int64)
+    heads = _heads(narrow, keep, ends)
+    pieces, start, kept_start = [], 0, 0
+    for index, ((container, block), end) in enumerate(zip(blocks, ends.tolist(), strict=True)):
+        own = keep[start:end]
+        kept_count = int(np.count_nonzero(own))
+        if kept_count:
+            pieces.append(_Piece(container, block, own, listed.slice(kept_start, kept_count), heads.get(index, {})))
+        start, kept_start = end, kept_start + kept_count
     return pieces
 
 
+def _heads(narrow: pa.Table, keep: Mask, ends: npt.NDArray[np.int64]) -> dict[int, dict[int, bytes] | None]:
+    """The heads of each block that has entries to cut out: of those, and of the ones that follow them."""
+    gone = np.flatnonzero(~keep)
+    edges = np.unique(np.concatenate((gone, gone + 1)))
+    edges = edges[edges < len(keep)]
+    owners = np.searchsorted(ends, edges, side="right")
+    codes = np.asarray(narrow["file_name"].combine_chunks().dictionary_encode().indices)
+    blocks = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    order = np.lexsort((codes, blocks))
+    twice = (np.diff(codes[order]) == 0) & (np.diff(blocks[order]) == 0)
+    heads: dict[int, dict[int, bytes] | None] = dict.fromkeys(np.unique(blocks[order][1:][twice]).tolist())
+    starts = (edges - np.concatenate(([0], ends))[owners]).tolist()
+    rows = narrow.select(HEAD).take(pa.array(edges)).to_pylist()
+    for owner, start, row in zip(owners.tolist(), starts, rows, strict=True):
+        found = heads.setdefault(owner, {})
+        if found is not None:
+            found[start] = manifest.record_head(**row)
+    return heads
+
+
 def _thin_all(pieces: list[_Piece], options: CommitOptions) -> list[Block | None]:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda piece: _thinned(piece, options), pieces))
+    workers = os.cpu_count() or 1
+    share = -(-len(pieces) // workers) or 1
+    shares = [pieces[start : start + share] for start in range(0, len(pieces), share)]
+    with ThreadPoolExecutor(workers) as pool:
+        done = pool.map(lambda some: [_thinned(piece, options) for piece in some], shares)
+        return [block for some in done for block in some]
 
 
 def _thinned(piece: _Piece, options: CommitOptions) -> Block | None:
     """The block without the entries that go; None where they cannot be cut out."""
     if piece.container.schema_text != manifest.SCHEMA_TEXT:
         return None
-    if piece.is_whole and piece.container.codec == options.manifest_codec:
-        return piece.block
-    records = _cut(bytes(piece.container.records(piece.block)), piece.rows, piece.keep)
-    if records is None:
-        return None
+    is_whole = bool(piece.keep.all())
+    if is_whole and piece.container.codec == options.manifest_codec:
+        return Block(piece.block.count, bytes(piece.block.data))  # else it would hold its whole manifest in memory
+    records = bytes(piece.container.records(piece.block))
+    if not is_whole:
+        cut = _cut(records, piece.keep, piece.heads) if piece.heads is not None else None
+        if cut is None:
+            return None
+        records = cut
     data = compress(options.manifest_codec, records, options.manifest_zstd_level)
-    return Block(int(piece.keep.sum()), data)
+    return Block(piece.listed.num_rows, data)
 
 
-def _cut(records: bytes, rows: pa.Table, keep: Mask) -> bytes | None:
+def _cut(records: bytes, keep: Mask, heads: dict[int, bytes]) -> bytes | None:
     """The records that stay; None when a record's place is not certain."""
-    gone = np.flatnonzero(~keep)
-    if len(gone) and len(pc.unique(rows["file_name"])) < rows.num_rows:
-        return None
-    edges = np.unique(np.concatenate((gone, gone + 1)))
-    edges = edges[edges < len(keep)]
     starts, position = {len(keep): len(records)}, 0
-    for edge, head in zip(edges.tolist(), rows.select(HEAD).take(pa.array(edges)).to_pylist(), strict=True):
-        position = records.find(manifest.record_head(**head), position)
+    for edge, head in heads.items():
+        position = records.find(head, position)
         if position < 0:
             return None
         starts[edge] = position
     pieces, position = [], 0
-    for row in gone.tolist():
+    for row in np.flatnonzero(~keep).tolist():
         pieces.append(records[position : starts[row]])
         position = starts[row + 1]
     return b"".join((*pieces, records[position:]))
@@ -176,10 +200,10 @@ class _RolledBlocks:
         self._rows: list[pa.Table] = []
         self._size_bytes = 0
 
-    def add(self, block: Block, rows: pa.Table) -> None:
-        """Take a block and the narrow columns of its entries."""
+    def add(self, block: Block, listed: pa.Table) -> None:
+        """Take a block and what a list says of its entries."""
         self._blocks.append(block)
-        self._rows.append(rows.select(LISTED))
+        self._rows.append(listed)
         self._size_bytes += len(block.data)
         if self._size_bytes >= self.options.manifest_size_bytes:
             self._write()
@@ -200,11 +224,17 @@ def _write_anew(pieces: list[_Piece], writer: ManifestWriter) -> pa.Table:
     """Manifests of what is kept of the other blocks."""
     if not pieces:
         return manifest_list.empty()
-    found = manifest.decode([_source(piece.container, piece.block) for piece in pieces])
+    found = manifest.decode(_sources([(piece.container, piece.block) for piece in pieces]))
     kept = np.concatenate([piece.keep for piece in pieces])
     return writer.write_manifests(found.filter(pa.array(kept)))
 
 
-def _source(container: Container, block: Block) -> AvroSource:
-    """A container of one block alone."""
-    return AvroSource(container.name, encode_container(container.schema_text, container.codec, [block]))
+def _sources(blocks: Iterable[_ContainerBlock]) -> list[AvroSource]:
+    """Containers of these blocks alone, one for each that they come from."""
+    by_container = groupby(blocks, key=lambda one: id(one[0]))
+    groups = [list(group) for _, group in by_container]
+    return [_source(group[0][0], [block for _, block in group]) for group in groups]
+
+
+def _source(container: Container, blocks: list[Block]) -> AvroSource:
+    return AvroSource(container.name, encode_container(container.schema_text, container.codec, blocks))
