@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from polynya.api import arguments
 from polynya.api.later import Later
+from polynya.errors import InvalidInputError
 from polynya.model.predicate import TRUE, Predicate
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Scan:
 
     def to_batches(self, memory_budget_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as a stream of batches; memory stays within the budget (default: a quarter of the machine)."""
+        if memory_budget_bytes is not None and arguments.whole_number(memory_budget_bytes, "memory_budget_bytes") < 1:
+            raise InvalidInputError(f"memory_budget_bytes must be 1 or more, got {memory_budget_bytes}")
         return self.table._naming_manifest(read.read_plan(self._reader(memory_budget_bytes), self._plan))
 
     def to_arrow(self) -> pa.Table:
@@ -62,6 +66,8 @@ def parse_predicate(where: str | Predicate | None) -> Predicate:
         return TRUE
     if isinstance(where, Predicate):
         return where
+    if not isinstance(where, str):
+        raise InvalidInputError(f"where: expected an SQL condition or a predicate, found {where!r}")
     from polynya.model.predicate_parser import parse  # noqa: PLC0415 - the SQL parser costs a fifth of a second to load
 
     return parse(where)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from polynya.api import arguments
 from polynya.api.later import Later
 from polynya.api.scan import Scan, parse_predicate
 from polynya.errors import CorruptFileError, InvalidInputError, NotFoundError, UnsupportedError
@@ -28,9 +29,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from polynya.api import iceberg
-    from polynya.arrow import casts, cluster, compact_table, files, ingest, read, rescale, row_changes, rows, twin
+    from polynya.arrow import (
+        casts,
+        cluster,
+        compact_table,
+        files,
+        ingest,
+        read,
+        rescale,
+        rewrite_index,
+        row_changes,
+        rows,
+        twin,
+    )
     from polynya.arrow.compact_table import Runner
     from polynya.arrow.incoming import Rows
+    from polynya.arrow.rewrite_index import Spread
+    from polynya.arrow.rows import Engine
     from polynya.model import bind, options, projection
     from polynya.model.literals import Value
     from polynya.model.partition import SpecValue
@@ -68,7 +83,7 @@ else:
     casts, cluster, compact_table = (Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
     files, ingest, read = (Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
     rescale, row_changes, rows = (Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
-    twin = Later("polynya.arrow.twin")
+    rewrite_index, twin = (Later(f"polynya.arrow.{n}") for n in ("rewrite_index", "twin"))
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,6 +94,7 @@ def open_table(location: str | os.PathLike[str], **storage_options: str | bool) 
 
     An Iceberg table may also be named by one of its metadata files.
     """
+    arguments.location(location)
     folder, name = split_metadata_path(os.fspath(location))
     if name is not None:
         return iceberg.open_metadata(open_storage(folder, **storage_options), name)
@@ -188,14 +204,13 @@ class Table:
         if len(given) != 1:
             raise InvalidInputError(f"at: expected one of snapshot_id, tag, time_ms, watermark, found {len(given)}")
         if snapshot_id is not None:
-            found = history.read_snapshot(self.root, snapshot_id)
+            found = history.read_snapshot(self.root, arguments.whole_number(snapshot_id, "snapshot_id"))
         elif tag is not None:
-            found = history.read_tag(self.root, tag)
+            found = history.read_tag(self.root, arguments.text(tag, "tag"))
         elif time_ms is not None:
-            found = history.read_snapshot_at_time(self.root, time_ms)
+            found = history.read_snapshot_at_time(self.root, arguments.whole_number(time_ms, "time_ms"))
         else:
-            assert watermark is not None
-            found = history.read_snapshot_at_watermark(self.root, watermark)
+            found = history.read_snapshot_at_watermark(self.root, arguments.whole_number(watermark, "watermark"))
         return Table(self.root, self._schema_of(found.schema_id), found)
 
     def branch(self, name: str) -> Table:
@@ -217,7 +232,7 @@ class Table:
         """
         options.require_readable(self.options)
         predicate = bind.bind(parse_predicate(where), self.schema.fields)
-        if limit is not None and limit < 0:
+        if limit is not None and arguments.whole_number(limit, "limit") < 0:
             raise InvalidInputError(f"limit must be 0 or more, got {limit}")
         return Scan(self, scan.ScanRequest(self._columns(columns), predicate, limit))
 
@@ -241,6 +256,8 @@ class Table:
         options.require_writable(table.schema)
         if mode not in ("append", "overwrite"):
             raise InvalidInputError(f"mode must be 'append' or 'overwrite', got {mode!r}")
+        if partition is not None:
+            arguments.mapping(partition, "partition")
         if partition is not None and mode == "append":
             raise InvalidInputError("partition names what to overwrite; with mode 'append' it must not be given")
         request = ingest.WriteRequest(mode == "overwrite", partition, rowkind, author)
@@ -248,21 +265,28 @@ class Table:
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
     @_naming_manifests
-    def delete(self, where: str | Predicate) -> Commit:
-        """Delete the rows that match; a row for which the condition is unknown stays."""
+    def delete(self, where: str | Predicate, *, engine: Engine | None = None) -> Commit:
+        """Delete the rows that match; a row for which the condition is unknown stays.
+
+        An `engine` looks at the files elsewhere than in this process.
+        """
         table = self.refresh()
         options.require_writable(table.schema)
+        predicate = bind.bind(parse_predicate(_required(where)), table.schema.fields)
         target = commit.Target(table.root, table.schema)
-        return _published(target, rows.delete(target, bind.bind(parse_predicate(where), table.schema.fields)))
+        return _published(target, rows.delete(target, predicate, engine or rows.HERE))
 
     @_naming_manifests
-    def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
+    def update(
+        self, assignments: Mapping[str, str | Value], where: str | Predicate, *, engine: Engine | None = None
+    ) -> Commit:
         """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
         table = self.refresh()
         options.require_writable(table.schema)
-        predicate = bind.bind(parse_predicate(where), table.schema.fields)
+        arguments.mapping(assignments, "update")
+        predicate = bind.bind(parse_predicate(_required(where)), table.schema.fields)
         target = commit.Target(table.root, table.schema)
-        return _published(target, rows.update(target, assignments, predicate))
+        return _published(target, rows.update(target, assignments, predicate, engine or rows.HERE))
 
     @_naming_manifests
     def compact(
@@ -286,7 +310,7 @@ class Table:
         options.require_writable(table.schema)
         compaction.require_compactable(table.schema)
         target, within = commit.Target(table.root, table.schema), compaction.Within(table._partition_predicate(where))
-        columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+        columns = arguments.names(order_by, "order_by")
         if columns or order is not None:
             clustering = cluster.clustering_of(table.schema, columns, order)
             if dry_run:
@@ -313,6 +337,21 @@ class Table:
         spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
         target = commit.Target(table.root, table.schema)
         return _published(target, rescale.rescale(target, bucket_count, spec))
+
+    @_naming_manifests
+    def rewrite_file_index(
+        self, where: str | Predicate | None = None, *, rebuild: bool = False, spread: Spread | None = None
+    ) -> Commit:
+        """Give existing files the indexes that the options `file-index.…` ask for now, and take others away.
+
+        `where` names partitions by their values. Indexes that are there stay, or are built anew with `rebuild`: after a
+        change of their settings. `spread` has the files read elsewhere than in this process.
+        """
+        table = self.refresh()
+        options.require_writable(table.schema)
+        target, predicate = commit.Target(table.root, table.schema), table._partition_predicate(where)
+        made = rewrite_index.rewrite_file_index(target, predicate, rebuilds=rebuild, spread=spread)
+        return _published(target, made)
 
     @_naming_manifests
     def compact_manifests(self, dry_run: bool = False) -> Commit | PackReport:
@@ -342,7 +381,7 @@ class Table:
     @_naming_manifests
     def system(self, name: str) -> pa.Table:
         """A system table, such as "snapshots", "files" or "partitions", with Paimon's columns."""
-        if name == "ro":
+        if arguments.text(name, "system table") == "ro":
             whole = self.scan()
             return replace(whole, request=replace(whole.request, top_level_only=True)).to_arrow()
         if name == "row_tracking":
@@ -379,7 +418,7 @@ class Table:
     def _columns(self, columns: Iterable[str] | None) -> tuple[str, ...]:
         if columns is None:
             return self.schema.names
-        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        names = arguments.names(columns, "columns")
         tracked = (ROW_ID, SEQUENCE_NUMBER) if row_ids.has_row_ids(self.options) else ()
         fields = (*self.schema.fields, *tracked)
         projection.narrow(fields, [projection.path_of(name, fields) for name in names])
@@ -397,6 +436,13 @@ class Table:
 
     def _schema_of(self, id: int) -> Schema:
         return self.schema if id == self.schema.id else history.read_schema(self.root, id)
+
+
+def _required(where: str | Predicate | None) -> str | Predicate:
+    """The condition, which a row change must have: nobody means every row by leaving it out."""
+    if where is None:
+        raise InvalidInputError("where: expected a condition, found None; write 'true' for every row")
+    return where
 
 
 def _published(target: Target, made: Commit) -> Commit:

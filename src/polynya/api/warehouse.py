@@ -6,16 +6,18 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from polynya.api import arguments
 from polynya.api.later import Later
 from polynya.api.table import Table, open_root
+from polynya.errors import InvalidInputError
 from polynya.model.schema import Schema, schema_of
 from polynya.storage import open_storage
 from polynya.table.history import TableRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import pyarrow as pa
 
     from polynya.storage.protocol import Storage
     from polynya.table import catalog
@@ -73,12 +75,16 @@ class Warehouse:
         root = TableRoot(self.storage.child(catalog.table_folder(self.storage, name)))
         if exist_ok and catalog.is_table(root.storage):
             return open_root(root)
+        if not isinstance(schema, Schema | pa.Schema):
+            raise InvalidInputError(f"schema of {name}: expected an Arrow schema or a polynya.Schema, found {schema!r}")
+        if options is not None:
+            arguments.mapping(options, "options")
         columns = schema.fields if isinstance(schema, Schema) else schema
         given = schema if isinstance(schema, Schema) else Schema(())
         new = schema_of(
             columns,
-            primary_key=tuple(primary_key) or given.primary_key,
-            partition_by=tuple(partition_by) or given.partition_by,
+            primary_key=arguments.names(primary_key, "primary_key") or given.primary_key,
+            partition_by=arguments.names(partition_by, "partition_by") or given.partition_by,
             options={**given.options, **(options or {})},
             comment=comment if comment is not None else given.comment,
         )

@@ -92,7 +92,10 @@ def schema_of(
             t.Field(-1, column.name, from_arrow_type(column.type, nullable=column.nullable, name=column.name))
             for column in columns
         ]
-    key = tuple(primary_key)
+    columns, key = tuple(columns), tuple(primary_key)
+    for column in columns:
+        if not isinstance(column.name, str) or not isinstance(column.type, t.DataType):
+            raise InvalidInputError(f"column {column.name!r}: expected a name and a type, found type {column.type!r}")
     fields = assign_ids([_not_null(column) if column.name in key else column for column in columns])
     highest = max((inner.id for inner in all_fields(fields)), default=-1)
     return Schema(fields, key, tuple(partition_by), dict(options or {}), comment, highest_field_id=highest)

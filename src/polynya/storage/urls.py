@@ -34,6 +34,8 @@ def open_storage(location: str | os.PathLike[str], **options: str | bool) -> Sto
 
     Nothing is created or contacted yet.
     """
+    if not isinstance(location, str | os.PathLike):
+        raise InvalidInputError(f"location: expected a path or URL, got {location!r}")
     text = os.fspath(location)
     if not text or "\0" in text:
         raise InvalidInputError(f"location: expected a path or URL, got {text!r}")

@@ -109,6 +109,8 @@ def is_table(storage: Storage) -> bool:
 
 def split_name(name: str) -> tuple[str, str]:
     """The database and the table of `database.table`."""
+    if not isinstance(name, str):
+        raise InvalidInputError(f"table name: expected 'database.table', found {name!r}")
     database, dot, table = name.partition(".")
     _require_plain(database, f"database of '{name}'")
     if not dot:
@@ -121,8 +123,8 @@ def _is_plain(name: str) -> bool:
     return layout.is_plain(name) and name == name.strip() and not any(mark in name for mark in ".$")
 
 
-def _require_plain(name: str, what: str) -> None:
-    if not _is_plain(name):
+def _require_plain(name: object, what: str) -> None:
+    if not isinstance(name, str) or not _is_plain(name):
         raise InvalidInputError(f"{what}: expected a name without '/', '.', '$' and outer blanks, found {name!r}")
 
 

@@ -242,6 +242,12 @@ def _check_row_tracking(schema: Schema) -> None:
         raise InvalidInputError("option 'row-tracking.enabled' needs 'bucket' = '-1'")
     if DATA_EVOLUTION_ENABLED.of(schema.options) and not tracked:
         raise InvalidInputError("option 'data-evolution.enabled' needs 'row-tracking.enabled' = 'true'")
+    if not schema.primary_key and not DATA_EVOLUTION_ENABLED.of(schema.options):
+        blobs = [
+            field.name for field in schema.fields if any(isinstance(one, t.Blob) for one in t.types_within(field.type))
+        ]
+        if blobs:
+            raise InvalidInputError(f"column '{blobs[0]}' of type BLOB needs option 'data-evolution.enabled' = 'true'")
 
 
 def _require_distinct(names: Iterable[str], what: str) -> None:
