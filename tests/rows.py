@@ -79,6 +79,8 @@ def _values(array: pa.Array, type: t.DataType) -> list[Any]:
 
 def _plain(array: pa.Array, type: t.DataType) -> list[Any]:
     """Python values of simple types; dates and times as numbers, which know no first or last year."""
+    if isinstance(type, t.TimeMicros):
+        return array.cast(pa.int64()).to_pylist()
     return array.cast(pa.int32()).to_pylist() if isinstance(type, (t.Date, t.Time)) else array.to_pylist()
 
 
@@ -94,6 +96,8 @@ def _scalar(value: Any, type: t.DataType) -> Any:
             return value.hex()
         case t.Date():
             return str(np.datetime64(value, "D"))
+        case t.TimeMicros():
+            return str(np.datetime64(value, "us")).partition("T")[2]
         case t.Time():
             return str(np.datetime64(value, "ms")).partition("T")[2]
         case _:

@@ -23,7 +23,7 @@ named field around them and the depth d, counted from 1:
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -106,6 +106,26 @@ def _ids_within(type: Json) -> Iterator[int]:
     for part in _PARTS.get(type["type"], ()):
         yield type[f"{part}-id"]
         yield from _ids_within(type[part])
+
+
+def leaves(fields: Sequence[Json], prefix: str = "") -> Iterator[tuple[str, int, Json]]:
+    """Every column and part that holds no others: its name with those around it, its id and its type."""
+    for field in fields:
+        if isinstance(field, Mapping):
+            yield from _leaves_within(f"{prefix}{field['name']}", field["id"], field["type"])
+
+
+def _leaves_within(name: str, id: Json, type: Json) -> Iterator[tuple[str, int, Json]]:
+    assert isinstance(id, int)
+    if not isinstance(type, Mapping):
+        yield name, id, type
+    elif type["type"] == "struct":
+        members = type["fields"]
+        assert isinstance(members, list)
+        yield from leaves(members, f"{name}.")
+    else:
+        for part in _PARTS[str(type["type"])]:
+            yield from _leaves_within(f"{name}.{part}", type[f"{part}-id"], type[part])
 
 
 def _arrow(type: Json, name: str, depth: int) -> pa.DataType:

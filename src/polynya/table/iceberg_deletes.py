@@ -20,9 +20,8 @@ import pyarrow.compute as pc
 
 from polynya.errors import CorruptFileError
 from polynya.iceberg import manifest
-from polynya.iceberg.partition_values import column_name
 from polynya.iceberg.position_delete import FILE_PATH_ID
-from polynya.table.iceberg_entries import VOID, all_specs
+from polynya.table.iceberg_entries import VOID, all_specs, partition_keys
 from polynya.table.iceberg_prune import by_key
 from polynya.table.iceberg_table import IcebergRoot
 
@@ -102,7 +101,8 @@ def _pairs(root: IcebergRoot, files: pa.Table, deletes: pa.Table) -> _Pairs:
     _require_single(root, vectors, files)
     has_vector = np.zeros(files.num_rows, bool)
     has_vector[vectors.data] = True
-    groups, delete_groups = _groups(root, files, deletes)
+    keys = partition_keys(root, pa.concat_tables([files, deletes], promote_options="default"))
+    groups, delete_groups = keys[: files.num_rows], keys[files.num_rows :]
     is_global = is_equality & _is_unpartitioned(root, deletes)
     positions = [
         _named(at, np.flatnonzero(is_named & ~is_vector & (at >= 0)), sequence, own),
@@ -155,19 +155,6 @@ def _require_single(root: IcebergRoot, vectors: _Pairs, files: pa.Table) -> None
         raise CorruptFileError(
             f"manifests of {root.storage.location}: expected one deletion vector of {path}, found more"
         )
-
-
-def _groups(root: IcebergRoot, files: pa.Table, deletes: pa.Table) -> tuple[Ints, Ints]:
-    """A number for each spec and partition, the same for data and delete files."""
-    names = ["spec_id", *sorted({column_name(id) for spec in all_specs(root) for id in spec.field_ids})]
-    both = pa.concat_tables([one.select([n for n in names if n in files.column_names]) for one in (files, deletes)])
-    key = np.zeros(both.num_rows, np.int64)
-    for column in both.columns:
-        codes = column.combine_chunks().dictionary_encode()
-        numbers = pc.fill_null(pc.add(codes.indices.cast(pa.int64()), 1), 0).to_numpy()
-        _, key = np.unique(key * (len(codes.dictionary) + 1) + numbers, return_inverse=True)
-    key = key.astype(np.int64)
-    return key[: files.num_rows], key[files.num_rows :]
 
 
 def _is_unpartitioned(root: IcebergRoot, deletes: pa.Table) -> Mask:

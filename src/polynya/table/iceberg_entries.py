@@ -7,6 +7,8 @@ kept in the cache of decoded manifests, before they inherit anything: what they 
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -62,6 +64,18 @@ def read_entries(root: IcebergRoot, metas: pa.Table, columns: Sequence[str] = ()
 def live(entries: pa.Table) -> pa.Table:
     """The entries that are not deleted."""
     return entries.filter(pc.not_equal(entries["status"], manifest.DELETED))
+
+
+def partition_keys(root: IcebergRoot, entries: pa.Table) -> npt.NDArray[np.int64]:
+    """A number for each spec and partition, the same for entries of the same one; NaN is NaN, -0.0 is not 0.0."""
+    names = ["spec_id", *sorted({column_name(id) for spec in all_specs(root) for id in spec.field_ids})]
+    key = np.zeros(entries.num_rows, np.int64)
+    for name in names:
+        if name in entries.column_names:
+            codes = entries[name].combine_chunks().dictionary_encode()
+            numbers = pc.fill_null(pc.add(codes.indices.cast(pa.int64()), 1), 0).to_numpy()
+            _, key = np.unique(key * (len(codes.dictionary) + 1) + numbers, return_inverse=True)
+    return key.astype(np.int64)
 
 
 def empty_entries(root: IcebergRoot, columns: Sequence[str]) -> pa.Table:

@@ -13,8 +13,9 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.json_text import Json
 from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
-from polynya.iceberg import layout, metadata
+from polynya.iceberg import layout, metadata, type_json
 from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, TableMetadata
 from polynya.model import types as t
 from polynya.model.schema import Schema, all_fields
@@ -60,6 +61,11 @@ class IcebergRoot:
     def fields_by_id(self) -> Mapping[int, t.Field]:
         """Every column and struct member of any schema, as the newest schema that has it says."""
         return {one.id: one for schema in self._schemas for one in all_fields(schema.fields)}
+
+    @cached_property
+    def leaf_types(self) -> Mapping[int, Json]:
+        """The types, as JSON has them, of the columns and parts of any schema that hold no others."""
+        return {id: type for schema in self._schemas for _, id, type in type_json.leaves(schema.json)}
 
     @property
     def _schemas(self) -> list[IcebergSchema]:
