@@ -47,6 +47,8 @@ def check_bucket_counts(base: pa.Table, added: pa.Table) -> None:
     """Entries of one partition agree on the number of buckets, where they have a fixed one."""
     both = pa.concat_tables([part.select(["partition", "total_buckets"]) for part in (base, added)])
     fixed = both.filter(pc.greater(both["total_buckets"], 0))
+    if not fixed.num_rows:
+        return
     counts = fixed.group_by("partition", use_threads=False).aggregate(
         [("total_buckets", "min"), ("total_buckets", "max")]
     )

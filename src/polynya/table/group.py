@@ -54,14 +54,8 @@ def _commit_all(members: list[_Waiting]) -> None:
 
 def _commit_together(members: list[_Waiting]) -> None:
     target, changes = members[0].work.target, [member.work.change for member in members]
-    edits = [change.append for change in changes]
-    files, changelog = (
-        pa.concat_tables(tables) for tables in zip(*((e.files, e.changelog) for e in edits), strict=True)
-    )
-    known = [change.based_on for change in changes if change.based_on is not None]
-    based_on = min(known) if len(known) == len(members) else None
     try:
-        made = commits.commit(target, Change(Edit(files, changelog), based_on=based_on), commits.new_author(target))
+        made = commits.commit(target, _together(changes), commits.new_author(target))
     except ConflictError as error:
         if len(members) == 1:
             members[0].answer.set_exception(error)
@@ -72,6 +66,19 @@ def _commit_together(members: list[_Waiting]) -> None:
         for member in members:
             member.answer.set_exception(error)
     else:
-        for member, edit in zip(members, edits, strict=True):
+        for member in members:
+            edit = member.work.change.append
             own = Commit(made.snapshot_id, made.commit_kind, edit.added.num_rows, 0, edit.record_count)
             member.answer.set_result(own)
+
+
+def _together(changes: list[Change]) -> Change:
+    """All appends as one, based on the oldest of the snapshots that they are based on."""
+    if len(changes) == 1:
+        return changes[0]
+    edits, based_on = [change.append for change in changes], [change.based_on for change in changes]
+    files, changelog = (
+        pa.concat_tables(tables) for tables in zip(*((e.files, e.changelog) for e in edits), strict=True)
+    )
+    known = [id for id in based_on if id is not None]
+    return Change(Edit(files, changelog), based_on=min(known) if len(known) == len(changes) else None)
