@@ -179,13 +179,14 @@ def nested_names():
 def test_every_member_of_a_golden_table_alone_is_what_the_whole_column_holds(name):
     table = polynya.open_table(golden_table(name))
     whole = table.scan().to_arrow()
-    for path in nested_paths(table.schema.fields):
+    for path in (one for one in nested_paths(table.schema.fields) if len(one) > 1):
         asked = ".".join(f"`{one}`" for one in path)
         found = table.scan(columns=[asked]).to_arrow()
         narrow = projection.narrow(table.schema.fields, [path])
         assert found.schema == to_arrow_schema(narrow)
         column = path[0]
-        assert found[column].to_pylist() == [reduced(value, narrow[0].type) for value in whole[column].to_pylist()]
+        expected = [reduced(value, narrow[0].type) for value in whole[column].to_pylist()]
+        assert repr(found[column].to_pylist()) == repr(expected)  # where NaN equals NaN
 
 
 def reduced(value, type):

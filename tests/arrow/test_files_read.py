@@ -6,7 +6,6 @@ import random
 from decimal import Decimal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,8 +13,10 @@ from arrow.golden_files import data_files, expected_rows, file_fields, read_all,
 from golden_data import golden_expected, golden_table
 from polynya.arrow import files
 from polynya.errors import CorruptFileError, NotFoundError, UnsupportedError
+from polynya.model import bind
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema
+from polynya.model.predicate import col
 from polynya.storage.memory import MemoryStorage
 from rows import render_rows, sorted_rows
 
@@ -129,7 +130,7 @@ def test_names_with_dots_are_not_paths():
 def test_pruned_row_groups_keep_the_positions_of_the_others():
     sink = io.BytesIO()
     pq.write_table(pa.table({"id": pa.array(range(100), pa.int32())}), sink, row_group_size=10)
-    wanted = pc.field("id").isin([15, 55, 61])
+    wanted = bind.bind(col("id").is_in([15, 55, 61]), (ID,))
     found = read_bytes(sink.getvalue(), "x.parquet", (ID,), predicate=wanted, size=files.BatchSize(rows=7))
     assert {first for first, _ in found} == {10, 17, 50, 57, 60, 67}
     for first, batch in found:

@@ -119,6 +119,23 @@ def test_a_filter_of_ours_is_pushed_down_like_one_of_sparks(orders):
     assert orders.read(where="id >= 590", columns=["note"]).count() == 10
 
 
+@pytest.mark.parametrize("format", ["parquet", "avro"])
+def test_members_of_nested_columns_come_alone_by_either_way(lake, format):
+    rows = lake.spark.range(20).selectExpr(
+        "id",
+        'from_json(if(id % 5 = 0, null, format_string(\'{"age":%d,"home":{"zip":%d,"city":"c"}}\', id, id)),'
+        " 'age bigint, home struct<city: string, zip: bigint>') as who",
+        "from_json(format_string('[{\"sku\":%d}, null]', id), 'array<struct<sku: bigint, price: double>>') as items",
+    )
+    table = lake.create_table("db.people", rows.schema, options={"file.format": format})
+    table.write(rows)
+    asked = {"where": "who.age > 3", "columns": ["who.home.zip", "id", "items.element.sku"]}
+    frame, reader = table.read(**asked), polynya.open_table(table.table.location).scan(**asked)
+    assert frame.toArrow().sort_by("id").to_pylist() == reader.to_arrow().sort_by("id").to_pylist()
+    assert frame.schema["who"].dataType.simpleString() == "struct<home:struct<zip:bigint>>"
+    assert ("MapInArrow" in explained(frame)) == (format == "avro")
+
+
 def test_partitions_are_pruned_before_spark_sees_them(orders):
     assert len(orders.read(where="day = date'2026-11-02'").inputFiles()) == 4
 

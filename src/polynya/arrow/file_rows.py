@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from polynya.arrow import evolve, files
 from polynya.arrow.files import BatchSize
-from polynya.arrow.filters import to_expression
 from polynya.codec import binary_row
 from polynya.codec.bitmap import Bitmap, keep_mask
 from polynya.codec.deletion_vector import FRAME_BYTES, decode_vector
@@ -96,7 +95,7 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file that its deletion vector leaves, with the wanted columns in order.
 
-    The predicate only lets row groups be skipped. Errors name the table, partition, bucket and file.
+    The predicate only lets row groups and pages be skipped. Errors name the table, partition, bucket and file.
     """
     with naming_file(source, file):
         if not index_may_match(source, file, predicate):
@@ -123,9 +122,9 @@ def read_positions(
     stored = stored_fields(source, file)
     partition = _partition_values(source.schema, file.partition)
     projection = evolve.plan(stored, tuple(field for field in wanted if field.name not in partition))
-    filters = to_expression(evolve_predicate(predicate, source.schema.fields, stored))
+    local = evolve_predicate(predicate, source.schema.fields, stored)
     schema = to_arrow_schema(wanted)
-    for first_row, batch in _stored_batches(source, file, stored, projection, filters):
+    for first_row, batch in _stored_batches(source, file, stored, projection, local):
         read_columns = projection.apply(batch)
         columns = [
             _constant(partition[field.name], batch.num_rows)
@@ -187,7 +186,7 @@ def _stored_batches(
     file: DataFile,
     stored: tuple[Field, ...],
     projection: evolve.Projection,
-    filters: pc.Expression | None,
+    predicate: Predicate,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     if not projection.columns:
         yield from _bare_rows(file.row_count)
@@ -199,7 +198,7 @@ def _stored_batches(
         format=files.format_of(name),
         file_fields=_with_optional(stored, source.schema.partition_by),
         columns=projection.columns,
-        predicate=filters,
+        predicate=predicate,
         row_count=file.row_count,
         size=source.batch_size,
         options=source.schema.options,

@@ -32,6 +32,7 @@ from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.evolve_predicate import evolve_predicate
 from polynya.model.predicate import AlwaysTrue, Predicate
+from polynya.model.schema import all_fields
 from polynya.table.iceberg_table import LAST_UPDATED, LINEAGE, ROW_ID, IcebergRoot
 from polynya.table.plan import Plan, Split
 
@@ -167,10 +168,10 @@ def _positioned(
 
 
 def _row_group_filter(reader: IcebergReader, stored: tuple[t.Field, ...]) -> Predicate:
-    """What the filter says of columns that the file has; the others have values that its row groups do not tell."""
-    ids = {one.id for one in stored}
-    names = [one.name for one in reader.schema.fields if one.id in ids]
-    known = bind.project(reader.predicate, names)
+    """What the filter says of columns that the file has whole; its row groups do not tell the values of others."""
+    ids = {one.id for one in all_fields(stored)}
+    whole = [one.name for one in reader.schema.fields if ids.issuperset(inner.id for inner in all_fields([one]))]
+    known = bind.project(reader.predicate, whole)
     return evolve_predicate(known, reader.schema.fields, stored)
 
 

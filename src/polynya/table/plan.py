@@ -169,9 +169,16 @@ class Plan:
                 yield f"skipped    {count} files by {reason}"
         raw = sum(1 for split in self._split_raw if split)
         yield f"splits     {len(self._split_raw)}: {raw} raw, {len(self._split_raw) - raw} merged"
-        yield f"reads      {self.file_count} files, {_size(self.size_bytes)}, {self.row_count} rows"
+        yield f"reads      {self.file_count} files, {_size(self.size_bytes)}, {self.row_count} rows{self._finer}"
         steps = ", ".join(f"{name} {ms:.1f} ms" for name, ms in pruned.step_ms.items())
         yield f"time       {sum(pruned.step_ms.values()):.1f} ms ({steps})"
+
+    @property
+    def _finer(self) -> str:
+        """What reading skips inside of the files."""
+        if self.predicate is None or not pc.any(pc.ends_with(self.files["file_name"], ".parquet")).as_py():
+            return ""
+        return " at most; Parquet row groups and pages that cannot match are skipped"
 
     @property
     def _split_raw(self) -> list[bool]:

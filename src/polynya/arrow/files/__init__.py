@@ -6,12 +6,11 @@ The format of a file is decided by its name alone (`paimon.layout.format_of`), n
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
-import pyarrow.compute as pc
-
 from polynya.arrow.files import avro, avro_write, orc, parquet, parquet_write
 from polynya.arrow.files.protocol import BatchSize, FileWriter, PositionedBatch, WrittenFile
 from polynya.errors import CorruptFileError, InvalidInputError, UnsupportedError
 from polynya.model import types as t
+from polynya.model.predicate import TRUE, Predicate
 from polynya.paimon.layout import format_of
 from polynya.storage.protocol import Storage
 
@@ -32,7 +31,7 @@ def read(
     format: str,
     file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
-    predicate: pc.Expression | None = None,
+    predicate: Predicate = TRUE,
     row_count: int | None = None,
     size: BatchSize = BatchSize(),  # noqa: B008 - a value that never changes
     options: Mapping[str, str] | None = None,
@@ -40,10 +39,10 @@ def read(
     """Yield rows of a data file in order, with exactly the Arrow types of `columns`.
 
     `file_fields` are the columns the file's schema has; `columns` names some of them, ROW types perhaps with fewer
-    members; a column the file lacks is null. `predicate` drops row groups that cannot match and nothing finer; a file
-    that has not `row_count` rows in all is damaged. `size` bounds a batch as far as the format can be read in pieces:
-    Parquet by rows, ORC by stripes, Avro by blocks. Raises NotFoundError, CorruptFileError or UnsupportedError, each
-    naming the file.
+    members; a column the file lacks is null. `predicate`, bound to `file_fields`, lets row groups and pages be left out
+    that hold no match; a file that has not `row_count` rows in all is damaged. `size` bounds a batch as far as the
+    format can be read in pieces: Parquet by rows, ORC by stripes, Avro by blocks. Raises NotFoundError,
+    CorruptFileError or UnsupportedError, each naming the file.
     """
     _require_format(name, format)
     for column in columns:

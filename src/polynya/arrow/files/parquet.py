@@ -1,7 +1,8 @@
 """Reading Parquet data files.
 
 Columns are found by name in the root group, members of a ROW by name inside it, and only the leaves asked for are read.
-A predicate drops whole row groups by their statistics; rows of the rest keep their positions in the file.
+A predicate drops row groups by their statistics, and pages of the rest by the page index, where that leaves at most
+half of the rows. The rows that are read keep their positions in the file.
 
 INT96 (TIMESTAMP of 7 to 9 digits) holds a day and nanoseconds of that day, and Paimon stores times before 1970 with
 negative nanoseconds. Arrow adds both in 64 bits as unsigned numbers: in nanoseconds the sum comes out right, unless it
@@ -9,23 +10,27 @@ left the years 1677 to 2262. So such columns are read twice, in nanoseconds and 
 two readings cannot tell the years 2262 to 2554 from negative nanoseconds 584 years earlier; the earlier one is taken.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.damage import naming_damage, require_own_columns
+from polynya.arrow.files.page_cuts import PageCuts
+from polynya.arrow.files.page_index import PageIndex
+from polynya.arrow.files.parquet_leaves import leaves_of
 from polynya.arrow.files.parquet_size import batch_rows
 from polynya.arrow.files.protocol import BatchSize, PositionedBatch
+from polynya.arrow.filters import to_expression
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.model.predicate import TRUE, Predicate
 from polynya.storage.protocol import Storage
 
 _CHUNK_BYTES = 128 * 1024  # what is read of a column at a time, where reading is cheap
@@ -45,14 +50,14 @@ def read(
     *,
     file_fields: tuple[t.Field, ...],
     columns: tuple[t.Field, ...],
-    predicate: pc.Expression | None = None,
+    predicate: Predicate = TRUE,
     row_count: int | None = None,
     size: BatchSize,
 ) -> Iterator[PositionedBatch]:
     """Yield the columns' rows, in order; CorruptFileError names the file.
 
-    The rows are counted by the footer, row groups that the predicate drops too. Besides the batch, a page of each
-    column is in memory; of a file that is not on a local disk, the stored bytes of a row group are.
+    The predicate is bound to `file_fields`. The rows are counted by the footer, those that it drops too. Besides the
+    batch, a page of each column is in memory; of a file that is not on a local disk, the stored bytes of a row group.
     """
     is_local = storage.local_path(name) is not None
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
@@ -60,9 +65,16 @@ def read(
         require_own_columns(file.schema_arrow.names, file_fields, name)
         _require_rows(file.metadata, row_count, name)
         chosen = _row_groups(file, source, file_fields, predicate)
-        rows = batch_rows(file, _leaves_of(file, columns), chosen, size)
-        for first_row, row_groups in _spans(file.metadata, chosen, alone=not is_local):
-            yield from _read_span(_File(file, source, name), columns, first_row, row_groups, rows)
+        leaves = leaves_of(file, columns)
+        rows = batch_rows(file, leaves, chosen, size)
+        cuts = PageCuts(PageIndex(file, source, name), leaves, predicate, file_fields, is_local)
+        ranges = {group: found for group in chosen if (found := cuts.find(group)) is not None}
+        for first_row, row_groups in _spans(file.metadata, chosen, alone=ranges if is_local else chosen):
+            if row_groups[0] in ranges:
+                for start, batch in cuts.read(row_groups[0], ranges[row_groups[0]], rows):
+                    yield _positioned(batch, columns, first_row + start, name)
+            else:
+                yield from _read_span(_File(file, source, name), columns, first_row, row_groups, rows)
 
 
 def row_count(storage: Storage, name: str) -> int:
@@ -78,27 +90,30 @@ def _require_rows(metadata: pq.FileMetaData, expected: int | None, name: str) ->
 
 
 def _row_groups(
-    file: pq.ParquetFile, source: pa.NativeFile, file_fields: tuple[t.Field, ...], predicate: pc.Expression | None
+    file: pq.ParquetFile, source: pa.NativeFile, file_fields: tuple[t.Field, ...], predicate: Predicate
 ) -> list[int]:
     every = list(range(file.metadata.num_row_groups))
-    if predicate is None or len(every) <= 1:
+    expression = to_expression(predicate) if len(every) > 1 else None
+    if expression is None:
         return every
     import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, which takes longer than many a read
 
     try:
         fragment = ds.ParquetFileFormat().make_fragment(source)
-        kept = fragment.subset(filter=predicate, schema=to_arrow_schema(file_fields))
+        kept = fragment.subset(filter=expression, schema=to_arrow_schema(file_fields))
         return [group.id for group in kept.row_groups]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return every  # statistics that cannot be compared with the predicate prune nothing
 
 
-def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int], *, alone: bool) -> Iterator[tuple[int, list[int]]]:
-    """Runs of neighbouring row groups, each with the position of its first row; `alone` keeps them single."""
+def _spans(
+    metadata: pq.FileMetaData, row_groups: Iterable[int], *, alone: Container[int]
+) -> Iterator[tuple[int, list[int]]]:
+    """Runs of neighbouring row groups, each with the position of its first row; those of `alone` stay single."""
     starts = np.cumsum([0] + [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
     run: list[int] = []
     for group in row_groups:
-        if run and (alone or group != run[-1] + 1):
+        if run and (group in alone or run[-1] in alone or group != run[-1] + 1):
             yield int(starts[run[0]]), run
             run = []
         run.append(group)
@@ -109,7 +124,7 @@ def _spans(metadata: pq.FileMetaData, row_groups: Iterable[int], *, alone: bool)
 def _read_span(
     file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], rows: int
 ) -> Iterator[PositionedBatch]:
-    chosen = _leaves_of(file.parquet, columns)
+    chosen = leaves_of(file.parquet, columns)
     if not chosen:
         count = sum(file.parquet.metadata.row_group(group).num_rows for group in row_groups)
         yield from _only_missing(columns, first_row, count, rows)
@@ -117,9 +132,13 @@ def _read_span(
     check = _check_int96(file, chosen, row_groups, rows)
     for batch in file.parquet.reader.iter_batches(rows, row_groups=row_groups, column_indices=chosen, use_threads=True):
         next(check, None)
-        arrays = [_column(batch, field, file.name) for field in columns]
-        yield PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))
+        yield _positioned(batch, columns, first_row, file.name)
         first_row += batch.num_rows
+
+
+def _positioned(batch: pa.RecordBatch, columns: tuple[t.Field, ...], first_row: int, name: str) -> PositionedBatch:
+    arrays = [_column(batch, field, name) for field in columns]
+    return PositionedBatch(first_row, make_batch(arrays, columns, batch.num_rows))
 
 
 def _column(batch: pa.RecordBatch, field: t.Field, name: str) -> pa.Array:
@@ -137,41 +156,6 @@ def _only_missing(
         rows = min(batch_rows, count - start)
         arrays = [pa.nulls(rows, to_arrow_type(field.type)) for field in columns]
         yield PositionedBatch(first_row + start, make_batch(arrays, columns, rows))
-
-
-def _leaves_of(file: pq.ParquetFile, columns: tuple[t.Field, ...]) -> list[int]:
-    """The leaf columns that hold what is asked for; names may hold dots, so leaves are counted, not named."""
-    return list(_walk(list(file.schema_arrow), columns, 0))
-
-
-def _walk(found: list[pa.Field], wanted: tuple[t.Field, ...], first: int) -> Iterator[int]:
-    types = {field.name: field.type for field in wanted}
-    for field in found:
-        if field.name in types:
-            yield from _leaves(field.type, types[field.name], first)
-        first += _leaf_count(field.type)
-
-
-def _leaves(found: pa.DataType, type: t.DataType, first: int) -> Iterator[int]:
-    if isinstance(type, t.Row) and pa.types.is_struct(found):
-        yield from _walk(list(found), type.fields, first)
-    elif isinstance(type, t.Array) and pa.types.is_list(found):
-        yield from _leaves(found.value_type, type.element, first)
-    elif isinstance(type, t.Map) and pa.types.is_map(found):
-        yield from _leaves(found.key_type, type.key, first)
-        yield from _leaves(found.item_type, type.value, first + _leaf_count(found.key_type))
-    else:
-        yield from range(first, first + _leaf_count(found))
-
-
-def _leaf_count(type: pa.DataType) -> int:
-    if pa.types.is_map(type):
-        return _leaf_count(type.key_type) + _leaf_count(type.item_type)
-    if pa.types.is_struct(type):
-        return sum(_leaf_count(field.type) for field in type)
-    if pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type):
-        return _leaf_count(type.value_type)
-    return 1
 
 
 def _check_int96(file: _File, leaves: list[int], row_groups: list[int], batch_rows: int) -> Iterator[None]:

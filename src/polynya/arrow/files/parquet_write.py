@@ -125,6 +125,7 @@ class ParquetWriter:
             store_schema=False,
             store_decimal_as_integer=True,
             write_time_adjusted_to_utc=True,
+            write_page_index=True,
             metadata_collector=self._footers,
             **arguments,
         )
