@@ -1,37 +1,15 @@
 """Every golden Iceberg table reads, row for row, as Java Iceberg reads it."""
 
-import uuid
 from typing import Any
 
 import pytest
 
-import polynya
-from golden_iceberg import iceberg_expected, iceberg_names, iceberg_table
+from golden_iceberg import iceberg_expected, iceberg_names
+from iceberg_rows import expected_rows, open_golden, rows_of
 from polynya.api.iceberg import IcebergTable
-from rows import render_rows, rows_digest, sorted_rows
+from rows import rows_digest, sorted_rows
 
 NAMES = iceberg_names()
-
-
-def open_golden(name: str) -> IcebergTable:
-    table = polynya.open_table(iceberg_table(name))
-    assert isinstance(table, IcebergTable)
-    return table
-
-
-def rows_of(table: IcebergTable, **scan: Any) -> list[list[Any]]:
-    found = table.scan(**scan)
-    return render_rows(found.to_arrow(), found.plan().fields)
-
-
-def expected_rows(rows: list[list[Any]], columns: list[list[Any]]) -> list[list[Any]]:
-    """The rows as the model has them, in which a UUID is sixteen bytes."""
-    places = [index for index, (_, type, *_) in enumerate(columns) if type == "uuid"]
-    plain = [list(row) for row in rows]
-    for row in plain:
-        for place in places:
-            row[place] = row[place] and uuid.UUID(row[place]).hex
-    return sorted_rows(plain)
 
 
 def assert_reads(table: IcebergTable, expected: dict[str, Any], columns: list[list[Any]]) -> None:

@@ -189,22 +189,17 @@ def _summaries(root: IcebergRoot, metas: pa.Table) -> pa.Array:
 
 def _summary_texts(root: IcebergRoot, lists: pa.ListArray, spec: PartitionSpec) -> pa.Array:
     whole = lists.flatten()
-    lower, upper = pa.nulls(len(whole), pa.string()), pa.nulls(len(whole), pa.string())
+    ends = {name: pa.repeat(pa.scalar("null"), len(whole)) for name in ("lower_bound", "upper_bound")}
     start = pc.list_parent_indices(lists).to_numpy()
     place = np.arange(len(whole)) - np.searchsorted(start, start)
     for index, field in enumerate(spec.fields):
-        if field.transform == VOID:
-            continue
-        type, own = field_type(root, field), pa.array(place == index)
-        for name in ("lower_bound", "upper_bound"):
+        own = pa.array(place == index)
+        for name in ends if field.transform != VOID else ():
             stored = pc.if_else(own, pc.struct_field(whole, name), None)
-            values = texts_of(bounds.decode(stored, type, name=root.metadata_name), field, root.leaf_types)
-            if name == "lower_bound":
-                lower = pc.coalesce(lower, values)
-            else:
-                upper = pc.coalesce(upper, values)
+            values = bounds.decode(stored, field_type(root, field), name=root.metadata_name)
+            ends[name] = pc.if_else(own, texts_of(values, field, root.leaf_types), ends[name])
     flags = [pc.struct_field(whole, name) for name in ("contains_null", "contains_nan")]
-    texts = pa.StructArray.from_arrays([*flags, lower, upper], fields=list(_SUMMARY))
+    texts = pa.StructArray.from_arrays([*flags, *ends.values()], fields=list(_SUMMARY))
     offsets = pa.array(np.append(np.asarray(lists.offsets), 0)[: len(lists) + 1])
     return pa.ListArray.from_arrays(
         pc.subtract(offsets, offsets[0]), texts, type=pa.list_(_SUMMARY), mask=lists.is_null()

@@ -4,8 +4,9 @@
 |---|---|
 | year, month, day, hour | 2024; 2024-01; 2024-01-31; 2024-01-31-22 |
 | others, of booleans, numbers, decimals, texts | as they are |
-| dates, times, timestamps | 2024-01-31; 22:31:08.5; 2024-01-31T22:31:08.5, with +00:00 where they are instants |
+| dates, times, timestamps | 2024-01-31; 22:31:08.500; 2024-01-31T22:31:08.5, with +00:00 where they are instants |
 | uuid; fixed and binary | f79c3e09-...; base64 |
+| null | null |
 """
 
 import base64
@@ -25,7 +26,7 @@ _TIMES = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 def texts_of(values: pa.Array, field: PartitionField, types: Mapping[int, Json]) -> pa.Array:
     """The text of each value of a partition field; `types` are those of columns by id, as JSON has them."""
     source = types.get(field.source_id)
-    texts = [None if one is None else _text(one, field.transform, source) for one in _plain(values)]
+    texts = ["null" if one is None else _text(one, field.transform, source) for one in _plain(values)]
     return pa.array(texts, pa.string())
 
 
@@ -57,16 +58,23 @@ def _text(value: object, transform: str, source: Json) -> str:
             return str(uuid.UUID(bytes=value)) if source == "uuid" else base64.b64encode(value).decode()
         case np.datetime64():
             return _moment(value, str(source))
-        case int() if source == "date":
+        case int() if source == "date" and transform == "identity":
             return str(np.datetime64(value, "D"))
         case _:
             return str(value)
 
 
 def _moment(value: np.datetime64, source: str) -> str:
-    text = str(value)
-    whole, _, fraction = text.partition(".")
-    shown = f"{whole}.{fraction.rstrip('0')}" if fraction.strip("0") else whole
+    whole, _, fraction = str(value).partition(".")
+    digits = fraction.rstrip("0")
     if source == "time":
-        return shown.partition("T")[2]
+        return _clock(whole.partition("T")[2], digits)
+    shown = f"{whole}.{digits}" if digits else whole
     return f"{shown}+00:00" if source.startswith("timestamptz") else shown
+
+
+def _clock(text: str, digits: str) -> str:
+    """A time of day, without seconds where there are none, else with three or six digits of them."""
+    if digits:
+        return f"{text}.{digits.ljust(3 if len(digits) <= 3 else 6, '0')}"
+    return text.removesuffix(":00")
