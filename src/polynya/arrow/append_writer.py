@@ -7,13 +7,9 @@ import pyarrow as pa
 from polynya.arrow.file_sink import Entry, FileSink, Place
 from polynya.arrow.file_spec import FileSpec
 
-WRITE_ROWS = 16384  # rows between two looks at the size of a file
-
 
 class AppendWriter:
     """Writes the rows of one bucket, in order of arrival, numbered from `first_sequence` on."""
-
-    buffered_bytes = 0  # rows go straight to the file
 
     def __init__(self, spec: FileSpec, place: Place, new_uuid: Callable[[], str], first_sequence: int = 0) -> None:
         self._spec, self._place, self._uuid = spec, place, new_uuid()
@@ -28,11 +24,21 @@ class AppendWriter:
         start = 0
         while start < batch.num_rows:
             sink = self._sink or self._open()
-            room = min(WRITE_ROWS, self._spec.row_count_max - sink.row_count)
-            sink.write(batch.slice(start, room))
-            start += room
+            rows = batch.slice(start, sink.step_rows(batch))
+            sink.write(rows)
+            start += rows.num_rows
             if sink.is_full:
                 self.roll()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Arrow memory of rows that wait to be encoded."""
+        return self._sink.waiting_bytes if self._sink is not None else 0
+
+    def spill(self) -> None:
+        """Encode the rows that wait, and go on with the same file."""
+        if self._sink is not None:
+            self._sink.flush()
 
     def roll(self) -> None:
         """Finish the current file, if there is one."""

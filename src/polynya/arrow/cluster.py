@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from polynya.arrow import file_rows
-from polynya.arrow.append_writer import WRITE_ROWS, AppendWriter
+from polynya.arrow.append_writer import AppendWriter
 from polynya.arrow.compact import Compactor, discard, discard_files, edit_of, give_up, index_without, place_of
 from polynya.arrow.compact_table import (
     ROUNDS_MAX,
@@ -27,6 +27,7 @@ from polynya.arrow.compact_table import (
     sum_of,
 )
 from polynya.arrow.curve import ORDERS, Clustering, positions_on
+from polynya.arrow.file_sink import WRITE_ROWS
 from polynya.arrow.file_spec import file_spec
 from polynya.arrow.write import entries_table
 from polynya.errors import (

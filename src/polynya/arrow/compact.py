@@ -7,7 +7,7 @@ something fails, the files that were begun are deleted: no commit knows them yet
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from polynya.arrow import file_rows
 from polynya.arrow.append_writer import AppendWriter
+from polynya.arrow.budget import raw_batches, run_batches
 from polynya.arrow.file_sink import Place
 from polynya.arrow.file_spec import COMPACT_SOURCE, file_spec
+from polynya.arrow.files import BatchSize
 from polynya.arrow.key_range import read_range
 from polynya.arrow.key_writer import SortedFileWriter, key_file_spec
 from polynya.arrow.merge import merge_spec
@@ -41,7 +43,7 @@ from polynya.table.key_ranges import KeyRange
 from polynya.table.paths import data_paths
 from polynya.table.record_expiry import expired_rows
 
-BUDGET_BYTES = 256 * 2**20
+BUDGET_BYTES = 512 * 2**20
 ALL_KEYS = KeyRange()
 IS_DEEPER = -(2**63)  # the sequence number of keys that lie below the output: older than every row
 
@@ -63,6 +65,7 @@ class Compactor:
     file_schemas: Mapping[int, Schema]
     now_ms: int
     budget_bytes: int = BUDGET_BYTES
+    batch_size: BatchSize = field(default_factory=BatchSize)
     new_uuid: Callable[[], str] = new_uuid
 
 
@@ -110,6 +113,7 @@ def key_steps(compactor: Compactor, task: CompactionTask) -> Steps:
 def rewrite(compactor: Compactor, task: CompactionTask, files: pa.Table, keys: KeyRange = ALL_KEYS) -> pa.Table:
     """Write the rows of one of the task's rewrites that lie in a key range anew, and return the entries."""
     spec = key_file_spec(compactor.storage, compactor.schema, level=task.output_level, source=COMPACT_SOURCE)
+    spec = replace(spec, buffer_bytes=compactor.budget_bytes // 4)
     writer = SortedFileWriter(spec, place_of(task), compactor.new_uuid)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
@@ -132,16 +136,18 @@ def _merged(compactor: Compactor, task: CompactionTask, files: pa.Table, keys: K
     schema = compactor.schema
     wanted = (SEQUENCE_NUMBER, VALUE_KIND, *schema.fields)
     spec = merge_spec(schema)
+    reading_bytes = compactor.budget_bytes // 2  # the writer has the rest
     for section in pc.unique(files["section"]).to_pylist():
         part = files.filter(pc.equal(files["section"], section))
         runs = section_runs(part, schema)
         below = section_runs(_overlapping(task.deeper, part, schema), schema) if task.deeper is not None else []
+        reader = replace(compactor, batch_size=run_batches(reading_bytes, len(runs) + len(below)))
         streams = [
-            *(_unexpired(compactor, read_range(compactor, run.files, wanted, AlwaysTrue(), keys)) for run in runs),
-            *(_keys_below(compactor, run.files, wanted, keys) for run in below),
+            *(_unexpired(reader, read_range(reader, run.files, wanted, AlwaysTrue(), keys)) for run in runs),
+            *(_keys_below(reader, run.files, wanted, keys) for run in below),
         ]
         keeps_deletes = not task.drops_deletes
-        batches = merge_runs(streams, spec, budget_bytes=compactor.budget_bytes, keep_deletes=keeps_deletes)
+        batches = merge_runs(streams, spec, budget_bytes=reading_bytes, keep_deletes=keeps_deletes)
         yield from batches if task.deeper is None else _without_deeper(batches)
 
 
@@ -184,12 +190,15 @@ def _without_deeper(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def _run_append(compactor: Compactor, task: CompactionTask) -> Edit:
     schema = compactor.schema
-    spec = file_spec(compactor.storage, schema, source=COMPACT_SOURCE)
+    spec = replace(
+        file_spec(compactor.storage, schema, source=COMPACT_SOURCE), buffer_bytes=compactor.budget_bytes // 4
+    )
+    reader = replace(compactor, batch_size=raw_batches(compactor.budget_bytes // 2))
     first = task.files["min_sequence_number"][0].as_py()
     writer = AppendWriter(spec, place_of(task), compactor.new_uuid, first)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
-        for batch in file_rows.read_run(compactor, task.files, schema.fields, AlwaysTrue()):
+        for batch in file_rows.read_run(reader, task.files, schema.fields, AlwaysTrue()):
             writer.write(batch)
         writer.roll()
         index = index_without(compactor, task)

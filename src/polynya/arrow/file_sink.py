@@ -18,6 +18,10 @@ from polynya.table.entries import EMPTY_ROW
 from polynya.table.paths import bucket_folder
 
 Entry = dict[str, object]
+WRITE_ROWS = 16384  # rows between two looks at the size of a file, at most
+LOOKS = 16  # per file, if its rows were stored as they are in memory
+STEP_BYTES_MIN = 64 * 1024
+NEARLY_FULL = 0.9  # rows for the rest would make a row group of a few rows
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,25 @@ class FileSink:
             compression=spec.compression,
             zstd_level=spec.zstd_level,
             options=spec.options,
+            buffer_bytes=spec.buffer_bytes,
         )
+        self._has_size = False
 
     @property
     def is_full(self) -> bool:
         """Whether the file has reached the size or the number of rows at which the next one begins."""
-        return self._writer.written_bytes >= self._spec.size_bytes_max or self.row_count >= self._spec.row_count_max
+        return self._has_size or self.row_count >= self._spec.row_count_max
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Arrow memory of rows that wait to be encoded."""
+        return self._writer.waiting_bytes
+
+    def step_rows(self, batch: pa.RecordBatch) -> int:
+        """How many rows of the batch to write before the next look at `is_full`."""
+        step_bytes = max(STEP_BYTES_MIN, self._spec.size_bytes_max // LOOKS)
+        fitting = max(1, batch.num_rows * step_bytes // max(1, batch.nbytes))
+        return min(WRITE_ROWS, fitting, self._spec.row_count_max - self.row_count)
 
     @property
     def row_count(self) -> int:
@@ -83,6 +100,13 @@ class FileSink:
         self._writer.write(batch)
         if self._index is not None:
             self._index.add(batch)
+        if self._writer.written_bytes >= self._spec.size_bytes_max:
+            self._writer.flush()
+            self._has_size = self._writer.written_bytes >= NEARLY_FULL * self._spec.size_bytes_max
+
+    def flush(self) -> None:
+        """Encode the rows that wait."""
+        self._writer.flush()
 
     def close(self) -> Entry:
         """Finish the file, its index beside it, and return its entry; keys and sequence numbers are the caller's."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from polynya.arrow import files
 from polynya.arrow.stats import Mode, column_modes, level_mode
 from polynya.model.options import target_file_size
 from polynya.model.options_data import (
@@ -47,6 +48,7 @@ class FileSpec:
     index_size_bytes_max: int  # a larger file index stands beside the file, not in the manifest
     level: int
     source: int
+    buffer_bytes: int = files.BUFFER_BYTES  # what may wait in memory to be encoded
 
     @property
     def options(self) -> Mapping[str, str]:

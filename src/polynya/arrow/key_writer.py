@@ -23,7 +23,6 @@ from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema, key_field
 from polynya.model.types import Field
 from polynya.storage.protocol import Storage
 
-WRITE_ROWS = 16384  # rows between two looks at the size of a file
 RETRACTS = pa.array([1, 3], pa.int8())  # -U and -D
 
 
@@ -72,6 +71,10 @@ class KeyWriter:
         if self.buffered_bytes >= self._budget_bytes:
             self.roll()
 
+    def spill(self) -> None:
+        """Let go of what is collected."""
+        self.roll()
+
     def roll(self) -> None:
         """Flush what is collected into files of level 0."""
         if not self._rows:
@@ -80,7 +83,7 @@ class KeyWriter:
         self._rows, self.buffered_bytes = [], 0
         merged, _ = merge_buffer(rows, self._merge, self.next_sequence)
         self.next_sequence += rows.num_rows
-        self._files.write(merged.to_batches(WRITE_ROWS))
+        self._files.write(merged.to_batches())
         self._files.roll()
 
     def abort(self) -> None:
@@ -104,8 +107,9 @@ class SortedFileWriter:
     def write(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Append rows behind those that were written before: sequence number, kind and the table's columns."""
         for batch in batches:
-            for start in range(0, batch.num_rows, WRITE_ROWS):
-                self._write(batch.slice(start, WRITE_ROWS))
+            start = 0
+            while start < batch.num_rows:
+                start += self._write_some(batch.slice(start))
 
     def roll(self) -> None:
         """Finish the current file, if there is one."""
@@ -120,13 +124,16 @@ class SortedFileWriter:
             self._sink.abort()
             self._sink = None
 
-    def _write(self, batch: pa.RecordBatch) -> None:
+    def _write_some(self, batch: pa.RecordBatch) -> int:
+        """Write the first rows, as many as the file takes until it is looked at again, and tell how many."""
         if self._sink is None or self._facts is None:
             self._sink, self._facts = self._open(), _Facts(self._keys)
-        self._facts.add(batch)
-        self._sink.write(self._stored(batch))
+        rows = batch.slice(0, self._sink.step_rows(batch))
+        self._facts.add(rows)
+        self._sink.write(self._stored(rows))
         if self._sink.is_full:
             self.roll()
+        return int(rows.num_rows)
 
     def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         names = [name for name in self._schema.names if name in batch.schema.names]

@@ -1,8 +1,8 @@
 """Writing rows into data files: routed to their partition and bucket, one writer for each.
 
 A writer takes batches of the table's columns and ends with the manifest entries of its files; the caller commits
-them. Memory follows the batches and the rows that primary-key buckets collect, not the input: when too many buckets are
-open, or too much is collected, the ones used least recently are finished.
+them. Memory follows the batches and the rows that buckets collect, not the input: when too many buckets are open, those
+used least recently are finished; when too much is collected, the bucket that holds most of it writes it out.
 """
 
 from collections import OrderedDict
@@ -124,8 +124,10 @@ class TableWriter:
         return writer
 
     def _make_room(self) -> None:
-        while len(self._open) > self._spec.open_buckets_max or self._buffered_bytes() > self._spec.buffer_bytes:
+        while len(self._open) > self._spec.open_buckets_max:
             self._close_oldest()
+        while self._buffered_bytes() > self._spec.buffer_bytes:
+            max(self._open.values(), key=lambda writer: writer.buffered_bytes).spill()
 
     def _buffered_bytes(self) -> int:
         return sum(writer.buffered_bytes for writer in self._open.values())

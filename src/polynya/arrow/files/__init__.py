@@ -22,6 +22,7 @@ _OPENERS: dict[str, Callable[..., FileWriter]] = {
     "avro": avro_write.open_writer,
 }
 FORMATS = tuple(_OPENERS)
+BUFFER_BYTES = 256 * 2**20
 
 
 def read(
@@ -92,8 +93,12 @@ def open_writer(
     compression: str = "zstd",
     zstd_level: int = 1,
     options: Mapping[str, str] | None = None,
+    buffer_bytes: int = BUFFER_BYTES,
 ) -> FileWriter:
-    """A writer of one data file into the stream; `options` are those of the table."""
+    """A writer of one data file into the stream; `options` are those of the table.
+
+    Row groups and stripes are no larger than `buffer_bytes`, however large the table would have them.
+    """
     if format not in FORMATS:
         raise UnsupportedError(f"file.format '{format}' is not written; use one of {', '.join(FORMATS)}")
     for field in fields:
@@ -101,7 +106,12 @@ def open_writer(
     if not fields:
         raise InvalidInputError("a data file needs at least one column")
     return _OPENERS[format](
-        stream, fields=fields, compression=compression, zstd_level=zstd_level, options=options or {}
+        stream,
+        fields=fields,
+        compression=compression,
+        zstd_level=zstd_level,
+        options=options or {},
+        buffer_bytes=buffer_bytes,
     )
 
 

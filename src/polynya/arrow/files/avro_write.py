@@ -37,6 +37,7 @@ def open_writer(
     compression: str,
     zstd_level: int,
     options: Mapping[str, str],
+    buffer_bytes: int,  # blocks are small
 ) -> "AvroWriter":
     """A writer of Avro with Paimon's schema; UnsupportedError names an option, codec or column it cannot honour."""
     codec = (AVRO_CODEC.find(options) or compression).lower()
@@ -67,6 +68,14 @@ class AvroWriter:
     def written_bytes(self) -> int:
         """What has left the writer; the open block is small."""
         return self._sink.count
+
+    @property
+    def waiting_bytes(self) -> int:
+        """None: rows are encoded as they come."""
+        return 0
+
+    def flush(self) -> None:
+        """Nothing waits; a block ends when it is full."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""

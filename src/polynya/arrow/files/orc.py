@@ -38,6 +38,7 @@ from polynya.model.options_data import (
 from polynya.storage.protocol import Storage
 
 _CODECS = {"zstd": "zstd", "snappy": "snappy", "zlib": "zlib", "lz4": "lz4", "none": "uncompressed"}
+_STRIPE_BYTES = 64 * 1024 * 1024
 _OUT_OF_RANGE = "out of range for nanosecond"
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -220,6 +221,14 @@ class OrcWriter:
         """What has left the writer, or a fifth of what it was given while a stripe is open."""
         return max(self._sink.count, self._given_bytes // 5)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """None: the library encodes what it is given."""
+        return 0
+
+    def flush(self) -> None:
+        """Nothing waits; a stripe ends when it is full."""
+
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
         self._collector.add(batch)
@@ -248,6 +257,7 @@ def open_writer(
     compression: str,
     zstd_level: int,
     options: Mapping[str, str],
+    buffer_bytes: int,
 ) -> OrcWriter:
     """A writer of ORC with Paimon's ids; UnsupportedError names an option or codec it cannot honour."""
     for field in fields:
@@ -258,14 +268,13 @@ def open_writer(
         raise UnsupportedError(f"compression '{codec}' of ORC files; choose one of {', '.join(sorted(_CODECS))}")
     set_level = ORC_COMPRESSION_ZSTD_LEVEL.find(options)
     level = zstd_level if set_level is None else set_level
-    stripe = ORC_STRIPE_SIZE.find(options) or FILE_BLOCK_SIZE.find(options)
+    stripe = ORC_STRIPE_SIZE.find(options) or FILE_BLOCK_SIZE.find(options) or _STRIPE_BYTES
     arguments: dict[str, object] = {
         "compression": _CODECS[codec],
         "compression_strategy": "speed" if level <= 1 else "compression",
         "dictionary_key_size_threshold": 0.8,
+        "stripe_size": min(stripe, buffer_bytes),
     }
-    if stripe is not None:
-        arguments["stripe_size"] = stripe
     return OrcWriter(stream, fields, arguments, _legacy_zone(options))
 
 

@@ -45,7 +45,7 @@ _CODECS = {"none": "none", "uncompressed": "none"} | {
 _ROW_GROUP_BYTES = 128 * 1024 * 1024
 _FOOTER_VALUE_BYTES = 4096  # a longer bound is left out of the footer
 _EXACT = Context(prec=40)
-_FIRST_RATIO = 0.5  # of encoded to Arrow bytes, until a row group has told the real one
+_FIRST_RATIO = 1.0  # of encoded to Arrow bytes, the most there can be, until a row group has told the real one
 _PAGE_ARGUMENTS = {
     "data_page_size": PARQUET_PAGE_SIZE,
     "dictionary_pagesize_limit": PARQUET_DICTIONARY_PAGE_SIZE,
@@ -63,6 +63,7 @@ def open_writer(
     compression: str,
     zstd_level: int,
     options: Mapping[str, str],
+    buffer_bytes: int,
 ) -> "ParquetWriter":
     """A writer of Parquet as Paimon lays it out; UnsupportedError names an option or codec it cannot honour."""
     codec = (PARQUET_COMPRESSION.find(options) or compression).lower()
@@ -73,7 +74,7 @@ def open_writer(
         level = PARQUET_COMPRESSION_ZSTD_LEVEL.find(options)
         arguments["compression_level"] = zstd_level if level is None else level
     row_group_bytes = PARQUET_BLOCK_SIZE.find(options) or FILE_BLOCK_SIZE.find(options) or _ROW_GROUP_BYTES
-    return ParquetWriter(stream, fields, arguments, row_group_bytes)
+    return ParquetWriter(stream, fields, arguments, min(row_group_bytes, buffer_bytes))
 
 
 def _page_arguments(options: Mapping[str, str]) -> dict[str, object]:
@@ -146,21 +147,35 @@ class ParquetWriter:
         ratio = self._sink.count / self._encoded_bytes if self._encoded_bytes else _FIRST_RATIO
         return self._sink.count + int(self._waiting_bytes * ratio)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Arrow memory of the row group that is being filled."""
+        return self._waiting_bytes
+
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; a full row group goes out at once."""
-        self._waiting.append(batch)
-        self._waiting_bytes += batch.nbytes
-        self._row_count += batch.num_rows
-        if self._waiting_bytes >= self._row_group_bytes:
-            self._flush()
+        while batch.num_rows:
+            part = batch.slice(0, self._fitting_rows(batch))
+            self._waiting.append(part)
+            self._waiting_bytes += part.nbytes
+            self._row_count += part.num_rows
+            batch = batch.slice(part.num_rows)
+            if batch.num_rows or self._waiting_bytes >= self._row_group_bytes:
+                self.flush()
 
     def close(self) -> WrittenFile:
         """Write the last row group and the footer."""
-        self._flush()
+        self.flush()
         self._writer.close()
         return WrittenFile(self._row_count, self._statistics(self._footers[0]))
 
-    def _flush(self) -> None:
+    def _fitting_rows(self, batch: pa.RecordBatch) -> int:
+        """How many of the rows still fit the row group, at least one."""
+        room = self._row_group_bytes - self._waiting_bytes
+        return int(batch.num_rows) if batch.nbytes <= room else max(1, batch.num_rows * room // batch.nbytes)
+
+    def flush(self) -> None:
+        """Write the rows that wait as a row group."""
         if not self._waiting:
             return
         batches = [pa.RecordBatch.from_arrays(batch.columns, schema=self._schema) for batch in self._waiting]

@@ -49,8 +49,15 @@ class FileWriter(Protocol):
     def written_bytes(self) -> int:
         """An estimate of the size the file would have if it ended now."""
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Arrow memory of the rows that wait to be encoded."""
+
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows whose Arrow types are those of the fields."""
+
+    def flush(self) -> None:
+        """Encode the rows that wait, so that `written_bytes` is no estimate; a format that keeps none does nothing."""
 
     def close(self) -> WrittenFile:
         """Write what is left and the footer."""
