@@ -31,6 +31,16 @@ def json_lines(*arguments):
     return [json.loads(line) for line in run(*arguments, "--json").stdout.splitlines()]
 
 
+@pytest.mark.parametrize("verb", ["show", "schema"])
+def test_a_comment_cannot_steer_the_terminal(verb, tmp_path):
+    table = shutil.copytree(golden_table("append_empty"), tmp_path / "t")
+    path = table / "schema" / "schema-0"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"comment": "red\x1b[31m\nsecond line\r"}))
+    printed = run(verb, table).stdout
+    assert "\x1b" not in printed
+    assert "red [31m second line" in printed
+
+
 @pytest.mark.parametrize("verb", ["show", "schema", *LISTINGS])
 def test_output_fits_into_80_columns_and_is_plain_text(verb):
     for name in SAMPLES:

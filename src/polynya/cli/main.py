@@ -3,6 +3,9 @@
 Verbs load what they need when they run, so that help and usage errors answer at once.
 """
 
+import errno
+import io
+import os
 import sys
 from typing import Annotated, Any, Literal
 
@@ -13,14 +16,23 @@ from polynya.errors import PolynyaError
 
 
 class _Verbs(TyperGroup):
-    """All verbs; an error of polynya is one line on stderr and exit code 1."""
+    """All verbs; an error of polynya, or of the place where results go, is one line on stderr and exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the classes of typer's click are not public
         try:
-            return super().invoke(ctx)
+            found = super().invoke(ctx)
+            sys.stdout.flush()
         except PolynyaError as error:
             typer.echo("polynya: " + " ".join(str(error).split()), err=True)
             raise typer.Exit(1) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # the reader has seen enough; click ends quietly
+            # What is still buffered would fail once more at the end of the process.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            typer.echo(f"polynya: the result cannot be written: {error.strerror or error}", err=True)
+            raise typer.Exit(1) from None
+        return found
 
 
 class _NoPandas:
@@ -260,6 +272,10 @@ def compact(
 def main() -> None:
     """The entry point of the command `polynya`."""
     sys.meta_path.insert(0, _NoPandas())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal has no bytes for is shown as an escape.
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

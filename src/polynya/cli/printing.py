@@ -39,7 +39,8 @@ def console() -> Console:
 
 def print_json(value: object) -> None:
     """One value on one line."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+    escape = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    sys.stdout.write(json.dumps(value, ensure_ascii=escape, allow_nan=False, default=str) + "\n")
 
 
 def print_json_rows(table: pa.Table) -> None:
@@ -72,7 +73,7 @@ def print_facts(facts: Mapping[str, object]) -> None:
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
         room = max(out.width - width - _GAP, _NARROWEST)
-        out.print(Text.assemble((name.ljust(width + _GAP), "dim"), shorten(str(value), room)), no_wrap=True)
+        out.print(Text.assemble((name.ljust(width + _GAP), "dim"), shorten(_cell(value), room)), no_wrap=True)
 
 
 def shorten(text: str, width: int) -> str:
