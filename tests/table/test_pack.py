@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commit_cases import append_of, author, deleted, files_of, latest, new_file, new_target, table_schema
 from fault_storage import FaultPlan, FaultStorage
 from polynya.codec.avro import decode_container
+from polynya.errors import CorruptFileError
 from polynya.paimon import manifest, manifest_list
 from polynya.paimon.snapshot import CommitKind
 from polynya.table import entries, pack
@@ -279,3 +280,46 @@ def test_entries_are_cut_out_of_manifests_of_many_blocks(seed):
         own = after.filter(pc.equal(after["file_name"], name))
         said = manifest.meta_of(entries.read_entries(target.root, own), name, size, [pa.int32()])
         assert own.to_pylist() == said.to_pylist()
+
+
+@pytest.mark.parametrize("has_row_ids", [False, True])
+def test_what_a_list_says_of_joined_manifests_is_what_their_entries_say(has_row_ids):
+    target = new_target()
+    writer = writer_of(target, merge_count_min=2)
+    ids = [{"first_row_id": 10 * n} if has_row_ids else {} for n in range(60)]
+    manifests = [
+        files_of(
+            new_file(f"a{n}", p=None if n % 7 == 0 else n - 20, level=n % 4, bucket=n % 5, schema_id=n % 3, **ids[n]),
+            new_file(f"b{n}", p=n, **ids[n]),
+        )
+        for n in range(60)
+    ]
+    before = pa.concat_tables([writer.write_manifests(one) for one in manifests])
+    after = pack.merge(target.root, before, writer, target.schema)
+    assert after.num_rows == 1
+    found = entries.read_entries(target.root, after)
+    assert found.equals(pa.concat_tables(manifests))
+    name, size = after["file_name"][0].as_py(), after["file_size"][0].as_py()
+    assert after.equals(manifest.meta_of(found, name, size, [pa.int32()]))
+
+
+def test_small_commits_leave_few_blocks():
+    target = new_target()
+    for n in range(125):
+        commit(target, append_of(new_file(f"f{n}")), author())
+    metas = entries.read_metas(target.root, latest(target))
+    containers = [
+        decode_container(entries.source_of(target.root.storage, name)) for name in metas["file_name"].to_pylist()
+    ]
+    assert len(containers[0].blocks) <= 2
+    assert sum(one.record_count for one in containers) == 125
+
+
+def test_a_manifest_that_holds_less_than_its_list_says_is_not_joined():
+    target = new_target()
+    writer = writer_of(target, merge_count_min=2)
+    before = pa.concat_tables([writer.write_manifests(files_of(new_file(f"f{n}"))) for n in range(3)])
+    counts = pa.array([1, 2, 1], before["num_added_files"].type)
+    wrong = before.set_column(before.schema.get_field_index("num_added_files"), "num_added_files", counts)
+    with pytest.raises(CorruptFileError, match="expected 2 entries, as its list says, found 1"):
+        pack.merge(target.root, wrong, writer, target.schema)

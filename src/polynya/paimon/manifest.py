@@ -93,6 +93,9 @@ SCHEMA_TEXT = (
     '{"name":"_WRITE_COLS","type":["null",{"type":"array","items":"string"}],"default":null}]}}]}'
 )
 
+_RANGES = ("min_bucket", "max_bucket", "min_level", "max_level")
+_MERGED = (*_RANGES, "num_added_files", "num_deleted_files", "partition_stats_min", "partition_stats_max", "schema_id")
+
 _KIND = AvroKind("manifest", VERSION, SCHEMA_TEXT, COLUMNS)
 SCHEMA = _KIND.schema
 _EMPTY = SCHEMA.empty_table()
@@ -165,6 +168,44 @@ def meta_of(entries: pa.Table, file_name: str, file_size: int, partition_types: 
         **_row_ids(entries),
     }
     return pa.Table.from_pylist([row], manifest_list.SCHEMA)
+
+
+def can_merge_metas(metas: pa.Table) -> bool:
+    """Whether the rows of a list tell all that `merged_meta` needs: older writers left some of it out."""
+    counts = metas["partition_stats_null_counts"]
+    known = [metas[name] for name in _MERGED] + [counts, pc.list_flatten(counts)]
+    return (
+        not any(column.null_count for column in known) and not pc.any(pc.greater(metas["num_deleted_files"], 0)).as_py()
+    )
+
+
+def merged_meta(metas: pa.Table, file_name: str, file_size: int, partition_types: Sequence[pa.DataType]) -> pa.Table:
+    """The row of a manifest list for a manifest that holds all entries of others, by the rows of these."""
+    low, high = (
+        decode_rows(metas[f"partition_stats_{end}"], partition_types, name=f"partition statistics of '{file_name}'")
+        for end in ("min", "max")
+    )
+    nulls = np.sum([list(counts) for counts in metas["partition_stats_null_counts"].to_pylist()], axis=0, dtype=int)
+    row = {
+        "file_name": file_name,
+        "file_size": file_size,
+        "num_added_files": pc.sum(metas["num_added_files"]).as_py(),
+        "num_deleted_files": 0,
+        "partition_stats_min": encode_rows([_bounds(column)[0] for column in low], row_count=1)[0].as_py(),
+        "partition_stats_max": encode_rows([_bounds(column)[1] for column in high], row_count=1)[0].as_py(),
+        "partition_stats_null_counts": nulls.tolist(),
+        "schema_id": pc.max(metas["schema_id"]).as_py(),
+        **{name: (pc.min if name.startswith("min") else pc.max)(metas[name]).as_py() for name in _RANGES},
+        **_merged_row_ids(metas),
+    }
+    return pa.Table.from_pylist([row], manifest_list.SCHEMA)
+
+
+def _merged_row_ids(metas: pa.Table) -> dict[str, int | None]:
+    low, high = metas["min_row_id"], metas["max_row_id"]
+    if low.null_count or high.null_count:
+        return {"min_row_id": None, "max_row_id": None}
+    return {"min_row_id": pc.min(low).as_py(), "max_row_id": pc.max(high).as_py()}
 
 
 def _row_ids(entries: pa.Table) -> dict[str, int | None]:

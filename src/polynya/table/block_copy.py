@@ -5,6 +5,10 @@ stays whole is copied as it is. From the others the bytes of the entries that go
 kind, partition, bucket and file name, which are known, so the place of the few that matter is found by searching for
 their first bytes. What cannot be cut (another writer's schema, one file name twice in a block) is decoded and encoded
 again, behind the rest. The entries of a snapshot have no order, so this changes nothing but where they stand.
+
+Many small commits leave many small blocks; neighbours of these become one, or reading would cost by the block. And
+where nothing is deleted and all fits into one manifest, no entry is looked at: what a list says of the new manifest
+follows from what it said of the old ones. So the merges of a long history of appends cost a copy of some bytes.
 """
 
 import os
@@ -21,6 +25,7 @@ import pyarrow.compute as pc
 
 from polynya.codec.avro import AvroSource, Block, Container, decode_container, encode_container
 from polynya.codec.avro_codecs import compress
+from polynya.errors import CorruptFileError
 from polynya.paimon import manifest, manifest_list
 from polynya.table import entries
 from polynya.table.commit_options import CommitOptions
@@ -31,7 +36,10 @@ HEAD = ("kind", "partition", "bucket", "total_buckets", "file_name")
 LISTED = ("kind", "partition", "bucket", "level", "schema_id", "row_count", "first_row_id")  # a list says of these
 NARROW = (*HEAD, *entries.IDENTITY, *LISTED)
 
+JOINED = ("file_name", "file_size", "num_added_files")
+
 BATCH_ENTRIES = 20_000  # fewer are decoded one by one
+SMALL_ENTRIES, SMALL_BYTES = 100, 16 * 2**10  # a block below both may be put together with its neighbours
 
 Mask = npt.NDArray[np.bool_]
 _ContainerBlock: TypeAlias = tuple[Container, Block]
@@ -44,6 +52,8 @@ def copy_manifests(
 
     DELETE entries go too, but for those (where `keeps_deletes`) whose ADD entry is in none of these manifests.
     """
+    if not deleted.num_rows and (joined := _joined(root, metas, writer)) is not None:
+        return joined
     blocks = _blocks(root, metas)
     rolled, others = _RolledBlocks(writer), []
     # A lone DELETE is known as such only when all entries are seen; otherwise memory need not follow their number.
@@ -51,6 +61,47 @@ def copy_manifests(
         others += _copy_batch(batch, rolled, deleted, keeps_deletes=keeps_deletes)
         pa.default_memory_pool().release_unused()  # or the peak follows the number of batches
     return pa.concat_tables([rolled.finish(), _write_anew(others, writer)])
+
+
+def _joined(root: TableRoot, metas: pa.Table, writer: ManifestWriter) -> pa.Table | None:
+    """One manifest of all blocks as they are; None where an entry must be looked at, or one manifest is too small."""
+    options = writer.options
+    if pc.sum(metas["file_size"]).as_py() > options.manifest_size_bytes or not manifest.can_merge_metas(metas):
+        return None
+    blocks: list[Block] = []
+    for name, size, count in zip(*(metas[one].to_pylist() for one in JOINED), strict=True):
+        container = decode_container(entries.source_of(root.storage, name, size))
+        if container.record_count != count:
+            raise CorruptFileError(
+                f"'{name}': expected {count} entries, as its list says, found {container.record_count}"
+            )
+        if (container.schema_text, container.codec) != (manifest.SCHEMA_TEXT, options.manifest_codec):
+            return None
+        blocks += container.blocks
+    data = encode_container(manifest.SCHEMA_TEXT, options.manifest_codec, _gathered(blocks, options))
+    return writer.put_merged(data, metas)
+
+
+def _gathered(blocks: Iterable[Block], options: CommitOptions) -> Iterator[Block]:
+    """The blocks, small neighbours put together."""
+    for is_small, group in groupby(blocks, lambda one: one.count < SMALL_ENTRIES and len(one.data) < SMALL_BYTES):
+        waiting: list[Block] = []
+        for block in group:
+            waiting.append(block)
+            if not is_small or sum(one.count for one in waiting) >= SMALL_ENTRIES:
+                yield _one_block(waiting, options)
+                waiting = []
+        if waiting:
+            yield _one_block(waiting, options)
+
+
+def _one_block(blocks: list[Block], options: CommitOptions) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    container = Container("manifest", manifest.SCHEMA_TEXT, options.manifest_codec, ())
+    records = b"".join(container.records(block) for block in blocks)
+    data = compress(options.manifest_codec, records, options.manifest_zstd_level)
+    return Block(sum(block.count for block in blocks), data)
 
 
 @dataclass(frozen=True)
@@ -215,7 +266,8 @@ class _RolledBlocks:
         return pa.concat_tables(self._metas)
 
     def _write(self) -> None:
-        data = encode_container(manifest.SCHEMA_TEXT, self.options.manifest_codec, self._blocks)
+        blocks = _gathered(self._blocks, self.options)
+        data = encode_container(manifest.SCHEMA_TEXT, self.options.manifest_codec, blocks)
         self._metas.append(self._writer.put_manifest(data, pa.concat_tables(self._rows)))
         self._blocks, self._rows, self._size_bytes = [], [], 0
 

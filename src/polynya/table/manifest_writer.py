@@ -50,6 +50,12 @@ class ManifestWriter:
         self._put(name, data)
         return manifest.meta_of(entries, name, len(data), self._partition_types)
 
+    def put_merged(self, data: bytes, metas: pa.Table) -> pa.Table:
+        """Store an encoded manifest that holds all entries of others; `metas` are the rows of these in a list."""
+        name = self._new_name(layout.MANIFEST_PREFIX)
+        self._put(name, data)
+        return manifest.merged_meta(metas, name, len(data), self._partition_types)
+
     def write_list(self, metas: pa.Table) -> WrittenList:
         """Write a manifest list."""
         name = self._new_name(layout.MANIFEST_LIST_PREFIX)
