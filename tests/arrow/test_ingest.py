@@ -14,6 +14,7 @@ import polynya
 from commit_cases import names_in
 from fault_storage import FaultPlan, FaultStorage
 from polynya import api
+from polynya.api.table import open_root
 from polynya.arrow import ingest
 from polynya.arrow.ingest import WriteRequest
 from polynya.arrow.write import OPEN_BUCKETS_MAX
@@ -220,7 +221,7 @@ def test_overlong_values_are_refused():
     text = f'{{"version":3,"id":0,{columns},"partitionKeys":[],"primaryKeys":[],"options":{{}},"timeMillis":0}}'
     storage = MemoryStorage()
     storage.put("schema/schema-0", text.encode())
-    table = api._open(TableRoot(storage))
+    table = open_root(TableRoot(storage))
     with pytest.raises(InvalidInputError, match="column 's': expected at most 3 characters or bytes, found 4"):
         table.write(pa.table({"s": ["okay"]}))
     assert table.write(pa.table({"s": ["öäü"]})).record_count == 1
