@@ -23,7 +23,7 @@ def make_table(location, file_count, options=None):
     target = Target(table.root, table.schema)
     for start in range(0, file_count, 250_000):
         count = min(250_000, file_count - start)
-        commit(target, Change(Edit(_entries(start, count, file_count))), new_author(target))
+        commit(target, Change(Edit(entries_of(start, count, file_count))), new_author(target))
     return table.refresh()
 
 
@@ -32,7 +32,8 @@ def _random_ids(seed, count):
     return (data[16 * number : 16 * number + 16] for number in range(count))
 
 
-def _entries(start, count, total):
+def entries_of(start, count, total):
+    """Entries of files number `start` and on, of so many in total."""
     index = np.arange(start, start + count)
     day = (index * PARTITIONS // total).astype(np.int32)
     low, high = index * 1000, index * 1000 + 999

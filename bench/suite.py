@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import commit_latency
 import compact
 import hash as hashing
+import iceberg_publish
 import manifest_decode
 import manifest_rewrite
 import merge
@@ -264,6 +265,16 @@ def iceberg(stage: Stage) -> None:
         return hashing.seconds(table.publish_iceberg, 1)
 
     stage.compare("publish one commit to Iceberg", publish, {"the commit itself": lambda: table.write(rows)})
+    count = stage.rows(100_000)
+    large = iceberg_publish.make_table(str(stage.folder / "published"), count)
+    large.publish_iceberg()
+    numbers = iter(range(count, 2 * count))
+    for what, change in (("adds", iceberg_publish.add_one), ("replaces", iceberg_publish.replace_one)):
+        stage.compare(
+            f"publish a commit that {what} one of {count:,} files",
+            lambda change=change: iceberg_publish.after(large, lambda: change(large, next(numbers), count)),
+            {"publishing all of it": lambda: iceberg_publish.cpu_seconds(lambda: iceberg_publish.publish_whole(large))},
+        )
 
 
 def spark(stage: Stage) -> None:

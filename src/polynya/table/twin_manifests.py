@@ -21,7 +21,7 @@ from polynya.iceberg.partition_values import PartitionColumn, column_name
 from polynya.storage.protocol import Storage
 from polynya.table.twin_files import entry_table
 
-ENTRIES_MAX = 20_000  # of a new manifest
+ENTRIES_MAX = 5_000  # of a new manifest: a removal rewrites that many
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,15 @@ class MergeRules:
     target_size_bytes: int
 
     def candidates(self, metas: pa.Table) -> pa.Table:
-        """The manifests to merge, none when it is not worth while."""
-        small = metas.filter(pc.less(metas["manifest_length"], self.target_size_bytes * 2 // 3))
-        total = pc.sum(small["manifest_length"]).as_py() or 0
-        due = small.num_rows >= self.count_max or total >= self.target_size_bytes
+        """The manifests to merge, none when it is not worth while: those that are well below what is written at most."""
+        entries = pc.add(metas["added_files_count"], metas["existing_files_count"])
+        is_small = pc.and_(
+            pc.less(metas["manifest_length"], self.target_size_bytes * 2 // 3),
+            pc.less(pc.fill_null(entries, 0), ENTRIES_MAX * 2 // 3),
+        )
+        small = metas.filter(is_small)
+        size, count = (pc.sum(one.filter(is_small)).as_py() or 0 for one in (metas["manifest_length"], entries))
+        due = small.num_rows >= self.count_max or size >= self.target_size_bytes or count >= ENTRIES_MAX
         return small if small.num_rows >= max(2, self.count_min) and due else small.slice(0, 0)
 
 
@@ -223,10 +228,12 @@ class ManifestWriter:
         return entries
 
     def _write(self, entries: pa.Table, content: int) -> pa.Table:
-        """Write manifests of the entries and return their rows for the list."""
+        """Write manifests of the entries and return their rows for the list; each has neighbouring partitions."""
         rows = [manifest_list.empty()]
+        if entries.num_rows > ENTRIES_MAX and self.partition:
+            entries = entries.take(pc.sort_indices(entries, [(name, "ascending") for name in self._places]))
         for start in range(0, entries.num_rows, ENTRIES_MAX):
-            part = entries.slice(start, ENTRIES_MAX).combine_chunks()
+            part = self._told(entries.slice(start, ENTRIES_MAX)).combine_chunks()
             header = self.header(content)
             data = manifest.encode(part, self.partition, header, self.folder.version, self.folder.codec)
             self._number += 1
@@ -240,6 +247,14 @@ class ManifestWriter:
             }
             rows.append(manifest.meta_of(part, self.partition, place, self.snapshot_id, self.snapshot_id))
         return pa.concat_tables(rows)
+
+    def _told(self, entries: pa.Table) -> pa.Table:
+        """The entries with what new ones could inherit; Paimon, which may go on with the twin, reads no null there."""
+        own = pa.scalar(self.snapshot_id, pa.int64())
+        for name in ("snapshot_id", "sequence_number", "file_sequence_number"):
+            index = entries.schema.get_field_index(name)
+            entries = entries.set_column(index, name, pc.fill_null(entries[name], own))
+        return entries
 
     def _delete_entries(self, change: Change) -> pa.Table:
         """Write the hidden rows, and return the entries of the files that hold them."""
