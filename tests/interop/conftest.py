@@ -9,6 +9,7 @@ import pytest
 from interop.cached import UnavailableError
 from interop.java_paimon import JavaPaimon, running_java
 from interop.pypaimon_env import PyPaimon, running_pypaimon
+from interop.spark_iceberg_env import SparkIceberg, running_spark_iceberg
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,6 +36,16 @@ def pypaimon() -> Iterator[PyPaimon]:
             yield client
     except UnavailableError as reason:
         unavailable(f"pypaimon: {reason}")
+
+
+@pytest.fixture(scope="session")
+def spark_iceberg() -> Iterator[SparkIceberg]:
+    """Spark 4.1 with Iceberg, in its own environment."""
+    try:
+        with running_spark_iceberg() as spark:
+            yield spark
+    except UnavailableError as reason:
+        unavailable(f"Spark with Iceberg: {reason}")
 
 
 def unavailable(reason: str) -> None:
