@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from polynya.model.predicate import Predicate
     from polynya.model.schema import Schema
     from polynya.storage.protocol import Storage
-    from polynya.table import iceberg_scan, iceberg_system, scan
+    from polynya.table import iceberg_rewrite, iceberg_scan, iceberg_system, scan
+    from polynya.table.iceberg_rewrite import RewriteReport
     from polynya.table.iceberg_table import IcebergRoot, SnapshotView
     from polynya.table.plan import Plan
     from polynya.table.scan import ScanRequest
 else:
     bind, projection = (Later(f"polynya.model.{n}") for n in ("bind", "projection"))
-    iceberg_scan, iceberg_system, scan = (
-        Later(f"polynya.table.{n}") for n in ("iceberg_scan", "iceberg_system", "scan")
+    iceberg_rewrite, iceberg_scan, iceberg_system, scan = (
+        Later(f"polynya.table.{n}") for n in ("iceberg_rewrite", "iceberg_scan", "iceberg_system", "scan")
     )
     iceberg_read = Later("polynya.arrow.iceberg_read")
 
@@ -135,12 +136,15 @@ class IcebergTable(Table):
         """A metadata table, such as "snapshots", "files" or "partitions", with Iceberg's columns."""
         return iceberg_system.system_table(self.iceberg, self.iceberg_snapshot, name)
 
+    def compact_manifests(self, dry_run: bool = False) -> RewriteReport:  # type: ignore[override]  # of its own kind
+        """Rewrite the manifests of the main branch, sorted by partition; a dry run only says what it would do."""
+        return iceberg_rewrite.rewrite_manifests(self.iceberg, dry_run=dry_run)
+
     write = _refused("writing")
     delete = _refused("deleting rows")
     update = _refused("updating rows")
     compact = _refused("compacting")
     rescale = _refused("rescaling")
-    compact_manifests = _refused("rewriting manifests")
     publish_iceberg = _refused("publishing")
     check = _refused("checking")
     changes = _refused("reading the changes between snapshots")

@@ -42,6 +42,12 @@ def find_version(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def find_file_system_version(name: str) -> int | None:
+    """The version in the name of a metadata file that no catalog owns, or None for another file."""
+    match = _VERSIONED.fullmatch(name.rsplit("/", 1)[-1])
+    return int(match[1]) if match else None
+
+
 def versions(names: Iterable[str]) -> dict[int, str]:
     """The metadata files among the names, by version."""
     found = ((find_version(name), name) for name in names)
