@@ -16,12 +16,13 @@ together that share one.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.codec.avro import AvroSource, Column, Decoded, encode_file
+from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns, encode_file
 from polynya.errors import CorruptFileError
 from polynya.iceberg import avro_file, bounds, manifest_list, partition_values
 from polynya.iceberg.avro_file import Member
@@ -153,13 +154,22 @@ def _decode(
     files: Sequence[AvroSource], partition: Sequence[PartitionColumn], columns: Sequence[str] | None
 ) -> Decoded:
     names = list(dict.fromkeys(("status", *(PLAIN_SCHEMA.names if columns is None else columns))))
-    decoded = avro_file.decode(files, [(_BY_NAME[name].column, _BY_NAME[name].field_id) for name in names])
-    table = _checked(decoded)
-    if partition:
-        values = partition_values.decode(files, partition).table
-        for one in partition:
-            table = table.append_column(column_name(one.field_id), values[column_name(one.field_id)])
-    return Decoded(table, decoded.names, decoded.row_ends)
+    members = [(_BY_NAME[name].column, _BY_NAME[name].field_id) for name in names]
+    how = [(avro_file.resolve(one, members), partition_values.find_stored(one, partition)) for one in files]
+    parts = []
+    for (plain, stored), group in groupby(zip(files, how, strict=True), lambda pair: pair[1]):
+        sources = [source for source, _ in group]
+        decoded = decode_columns(sources, (*plain, *partition_values.raw_columns(stored)))
+        values = partition_values.typed(decoded.table, partition, stored, name=sources[0].name)
+        table = pa.table([*(decoded.table[name] for name in names), *values], _schema(names, partition))
+        parts.append(Decoded(table, decoded.names, decoded.row_ends))
+    whole = parts[0] if len(parts) == 1 else avro_file.joined(parts, _schema(names, partition))
+    return Decoded(_checked(whole), whole.names, whole.row_ends)
+
+
+def _schema(names: Sequence[str], partition: Sequence[PartitionColumn]) -> pa.Schema:
+    plain = [PLAIN_SCHEMA.field(name) for name in names]
+    return pa.schema([*plain, *((column_name(one.field_id), one.type) for one in partition)])
 
 
 def encode(

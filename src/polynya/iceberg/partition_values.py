@@ -14,12 +14,11 @@ Iceberg declares values of fixed[L] as fixed and writes them as bytes, with thei
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns, decode_container, encode_container
+from polynya.codec.avro import AvroSource, Column, decode_container, encode_container
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.iceberg import avro_file, bounds
 
@@ -47,7 +46,7 @@ class PartitionColumn:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     """How a file stores a value."""
 
     path: tuple[str, ...]
@@ -60,14 +59,26 @@ def column_name(field_id: int) -> str:
     return f"partition_{field_id}"
 
 
-def decode(sources: Sequence[AvroSource], partition: Sequence[PartitionColumn]) -> Decoded:
-    """The partition values of all entries; null for a field that a manifest lacks."""
-    stored = [tuple(_stored(source, one) for one in partition) for source in sources]
-    parts = [
-        _decode([source for source, _ in group], partition, how)
-        for how, group in groupby(zip(sources, stored, strict=True), lambda pair: pair[1])
+def find_stored(source: AvroSource, partition: Sequence[PartitionColumn]) -> tuple[Stored | None, ...]:
+    """How a manifest stores each value; None for a field that it lacks."""
+    return tuple(_stored(source, one) for one in partition) if partition else ()
+
+
+def raw_columns(stored: Sequence[Stored | None]) -> list[Column]:
+    """The columns to decode for values that are stored so."""
+    return [Column(f"c{i}", one.path, one.type, required=False) for i, one in enumerate(stored) if one is not None]
+
+
+def typed(
+    decoded: pa.Table, partition: Sequence[PartitionColumn], stored: Sequence[Stored | None], *, name: str
+) -> list[pa.Array]:
+    """The partition values of decoded entries; null for a field that the manifests lack."""
+    return [
+        pa.nulls(decoded.num_rows, one.type)
+        if how is None
+        else _typed(decoded[f"c{i}"].combine_chunks(), how, one, name)
+        for i, (one, how) in enumerate(zip(partition, stored, strict=True))
     ]
-    return avro_file.joined(parts, pa.schema([(column_name(one.field_id), one.type) for one in partition]))
 
 
 def find_unsized(source: AvroSource) -> AvroSource | None:
@@ -123,7 +134,7 @@ def decimal_bytes(precision: int) -> int:
     return (10**precision).bit_length() // 8 + 1
 
 
-def _stored(source: AvroSource, column: PartitionColumn) -> _Stored | None:
+def _stored(source: AvroSource, column: PartitionColumn) -> Stored | None:
     by_id = avro_file.fields_by_id(avro_file.header_schema(source), source.name)
     if column.field_id not in by_id:
         return None
@@ -137,28 +148,10 @@ def _stored(source: AvroSource, column: PartitionColumn) -> _Stored | None:
     physical = pa.binary() if base == "fixed" else _PLAIN.get(str(base))
     if physical is None:
         raise CorruptFileError(f"'{source.name}', partition field {column.name}: expected a plain type, found {node}")
-    return _Stored(path, physical, _UNITS.get(logical.rpartition("-")[2]))
+    return Stored(path, physical, _UNITS.get(logical.rpartition("-")[2]))
 
 
-def _decode(
-    sources: Sequence[AvroSource], partition: Sequence[PartitionColumn], how: Sequence[_Stored | None]
-) -> Decoded:
-    # The status is in every manifest, and tells how many rows there are where a partition field is not.
-    columns = [Column("status", ("status",), pa.int32())]
-    columns += [Column(f"c{i}", one.path, one.type, required=False) for i, one in enumerate(how) if one is not None]
-    decoded = decode_columns(sources, columns)
-    rows = decoded.table.num_rows
-    values = [
-        pa.nulls(rows, one.type)
-        if stored is None
-        else _typed(decoded.table[f"c{i}"].combine_chunks(), stored, one, sources[0].name)
-        for i, (one, stored) in enumerate(zip(partition, how, strict=True))
-    ]
-    table = pa.table(values, [column_name(one.field_id) for one in partition])
-    return Decoded(table, decoded.names, decoded.row_ends)
-
-
-def _typed(values: pa.Array, stored: _Stored, column: PartitionColumn, name: str) -> pa.Array:
+def _typed(values: pa.Array, stored: Stored, column: PartitionColumn, name: str) -> pa.Array:
     type = column.type
     try:
         if pa.types.is_decimal(type):

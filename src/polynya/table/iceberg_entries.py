@@ -6,6 +6,7 @@ kept in the cache of decoded manifests, before they inherit anything: what they 
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ BASE_COLUMNS = (
     "first_row_id",
 )
 VOID = "void"
+_READERS = ThreadPoolExecutor(thread_name_prefix="polynya-iceberg")
 
 
 def read_metas(root: IcebergRoot, snapshot: IcebergSnapshot | None) -> pa.Table:
@@ -121,10 +123,8 @@ def source_of(root: IcebergRoot, path: str, size_bytes: int | None = None) -> Av
 
 
 def _source(root: IcebergRoot, name: str, size_bytes: int | None = None) -> AvroSource:
-    """By its path on the local disk where it has one, else by its bytes."""
-    local = root.storage.local_path(name)
-    data = root.storage.read(name) if local is None else None
-    return AvroSource(name, data, local, size_bytes)
+    """With its bytes, which are looked at more than once."""
+    return AvroSource(name, root.storage.read(name), size_bytes=size_bytes)
 
 
 def _decoded(root: IcebergRoot, metas: pa.Table, spec: PartitionSpec, columns: Sequence[str]) -> Decoded:
@@ -141,7 +141,7 @@ def _decoded(root: IcebergRoot, metas: pa.Table, spec: PartitionSpec, columns: S
             held[one] = found
     missing = [one for one in files if one not in held]
     if missing:
-        decoded = manifest.decode([_source(root, *one) for one in missing], partition, columns)
+        decoded = manifest.decode(list(_READERS.map(lambda one: _source(root, *one), missing)), partition, columns)
         for one, start, end in zip(missing, (0, *decoded.row_ends), decoded.row_ends, strict=False):
             held[one] = decoded.table.slice(start, end - start)
             SHARED.put((*key, *one), held[one])
