@@ -45,7 +45,7 @@ def write_in_threads(table, data):
     threads[0].start()
     gate = table.root.storage
     assert gate.reached.wait(20)
-    turns = shared_write._TURNS[gate.location, table.root.branch]
+    turns = shared_write.TURNS.of(table.root)
     for thread in threads[1:]:
         before = turns.waiting_count
         thread.start()

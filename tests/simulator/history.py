@@ -78,8 +78,8 @@ def _repeatable() -> Iterator[None]:
     readers = entries._READERS
     entries._READERS = _InlineReaders()
     SHARED.clear()
-    shared_write._TURNS.clear()
-    group._TURNS.clear()
+    shared_write.TURNS.forget()
+    group.TURNS.forget()
     try:
         yield
     finally:

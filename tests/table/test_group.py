@@ -40,7 +40,7 @@ def commit_in_threads(target, changes):
     assert gate.reached.wait(20)
     for thread in threads[1:]:
         thread.start()
-    turns = group._TURNS[target.root.storage.location, target.root.branch]
+    turns = group.TURNS.of(target.root)
     while turns.waiting_count < len(changes) - 1:
         threading.Event().wait(0.001)
     gate.open.set()

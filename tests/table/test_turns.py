@@ -1,11 +1,15 @@
 """Taking turns: one thread acts for all who wait, in the order they came."""
 
+import os
+import signal
 import threading
 
 import pytest
 
 from polynya.errors import CommitUnknownError
-from polynya.table.turns import Turns
+from polynya.storage import MemoryStorage
+from polynya.table.history import TableRoot
+from polynya.table.turns import TableTurns, Turns
 
 
 class Held:
@@ -96,3 +100,29 @@ def test_who_is_interrupted_just_when_it_should_lead_hands_the_lead_on():
         held.turns.join(1, woken_and_interrupted)
     assert held.turns.join(2, threading.Event.wait) == 20
     assert held.acts == [[2]]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # to fork with threads is what is asked about here
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent():
+    reached, opened = threading.Event(), threading.Event()
+
+    def act(members):
+        reached.set()
+        assert opened.wait(20)
+        for member in members:
+            member.answer.set_result(member.work)
+
+    turns, root = TableTurns(act), TableRoot(MemoryStorage())
+    leader = threading.Thread(target=turns.of(root).join, args=(1, threading.Event.wait))
+    leader.start()
+    assert reached.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends the child that waits all the same
+        opened = threading.Event()
+        opened.set()
+        os._exit(turns.of(root).join(7, threading.Event.wait))
+    _, status = os.waitpid(child, 0)
+    opened.set()
+    leader.join(20)
+    assert os.waitstatus_to_exitcode(status) == 7

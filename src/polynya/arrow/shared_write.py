@@ -28,7 +28,7 @@ from polynya.model.schema import Schema
 from polynya.table.bucket_state import BucketState
 from polynya.table.commit import Commit, Target
 from polynya.table.edit import Change, Edit
-from polynya.table.turns import Member, Turns
+from polynya.table.turns import Member, TableTurns
 
 SMALL_ROWS, SMALL_BYTES = 1024, 64 * 2**10  # of one caller
 TURN_BYTES = 4 * 2**20
@@ -43,7 +43,6 @@ class _Wanted:
 
 
 _Waiting = Member[_Wanted, Commit]
-_TURNS: dict[tuple[str, str], Turns[_Wanted, Commit]] = {}
 
 
 def can_share(schema: Schema) -> bool:
@@ -62,9 +61,8 @@ def is_small(rows: Sequence[pa.RecordBatch]) -> bool:
 
 def write(target: Target, rows: pa.Table) -> Commit:
     """Write and commit the rows together with those of other threads; the answer counts those of this one."""
-    turns = _TURNS.setdefault((target.root.storage.location, target.root.branch), Turns(_write_all, TURN_BYTES))
     size_bytes = sum(map(_size_bytes, rows.to_batches()))
-    return turns.join(_Wanted(target, rows), target.surroundings.wait, size_bytes)
+    return TURNS.of(target.root).join(_Wanted(target, rows), target.surroundings.wait, size_bytes)
 
 
 def _size_bytes(batch: pa.RecordBatch) -> int:
@@ -72,11 +70,18 @@ def _size_bytes(batch: pa.RecordBatch) -> int:
 
 
 def _write_all(members: list[_Waiting]) -> None:
-    groups: dict[int, list[_Waiting]] = defaultdict(list)
+    """Write for everybody who waits; those who write with one schema share their files.
+
+    The columns are compared too: a table that was dropped and created again has the ids of the old one.
+    """
+    groups: dict[tuple[int, pa.Schema], list[_Waiting]] = defaultdict(list)
     for member in members:
-        groups[member.work.target.schema.id].append(member)
+        groups[member.work.target.schema.id, member.work.rows.schema].append(member)
     for group in groups.values():
         _write_together(group)
+
+
+TURNS = TableTurns(_write_all, TURN_BYTES)
 
 
 def _write_together(members: list[_Waiting]) -> None:

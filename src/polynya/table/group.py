@@ -15,7 +15,7 @@ from polynya.paimon.snapshot import CommitKind
 from polynya.table import commit as commits
 from polynya.table.commit import Author, Commit, Target
 from polynya.table.edit import Change, Edit
-from polynya.table.turns import Member, Turns
+from polynya.table.turns import Member, TableTurns
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,13 @@ class _Wanted:
 
 
 _Waiting = Member[_Wanted, Commit]
-_TURNS: dict[tuple[str, str], Turns[_Wanted, Commit]] = {}
 
 
 def commit(target: Target, change: Change, author: Author | None) -> Commit:
     """Commit the change; without an author, together with what other threads bring for the same table."""
     if author is not None or not _can_share(change):
         return commits.commit(target, change, author or commits.new_author(target))
-    turns = _TURNS.setdefault((target.root.storage.location, target.root.branch), Turns(_commit_all))
-    return turns.join(_Wanted(target, change), target.surroundings.wait)
+    return TURNS.of(target.root).join(_Wanted(target, change), target.surroundings.wait)
 
 
 def _can_share(change: Change) -> bool:
@@ -50,6 +48,9 @@ def _commit_all(members: list[_Waiting]) -> None:
         groups[member.work.target.schema.id].append(member)
     for group in groups.values():
         _commit_together(group)
+
+
+TURNS = TableTurns(_commit_all)
 
 
 def _commit_together(members: list[_Waiting]) -> None:

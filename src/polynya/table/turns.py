@@ -4,6 +4,7 @@ Everybody waits until woken: with an answer, or to lead. Whoever has waited long
 order they came, acts for all, and hands the lead on. So nobody is woken in vain, and nobody acts for others but once.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from polynya.errors import CommitUnknownError
+from polynya.table.history import TableRoot
 
 W = TypeVar("W")
 A = TypeVar("A")
@@ -87,3 +89,21 @@ class Turns(Generic[W, A]):
                 count += 1
             members, self._waiting = self._waiting[:count], self._waiting[count:]
         return members
+
+
+class TableTurns(Generic[W, A]):
+    """The turns of every table and branch of this process; a forked one starts without those who wait in its parent."""
+
+    def __init__(self, act: Callable[[list[Member[W, A]]], None], size_max: int = 0) -> None:
+        self._act, self._size_max = act, size_max
+        self._by_table: dict[tuple[str, str], Turns[W, A]] = {}
+        os.register_at_fork(after_in_child=self.forget)
+
+    def of(self, root: TableRoot) -> Turns[W, A]:
+        """The turns of one table."""
+        key = (root.storage.location, root.branch)
+        return self._by_table.setdefault(key, Turns(self._act, self._size_max))
+
+    def forget(self) -> None:
+        """Start anew for every table."""
+        self._by_table.clear()
