@@ -1,12 +1,16 @@
 """Giving data files that exist the indexes that the options ask for now, in one COMPACT commit.
 
 A data file stays as it is. What its index lacks is built from its rows, all of them in order, and joins what is there
-already; what nothing asks for any more goes. The entry of the file is replaced by one with the new index. An index
-beside a file gets a new name, so that readers of older snapshots keep theirs.
+already; what is not asked for is left out then. The entry of the file is replaced by one with the new index.
+
+A snapshot is all entries that were added less all that were deleted, so an entry that was deleted once must never come
+again: it would be gone with its rows. An index is part of what an entry is. Hence a file whose entry was replaced
+before always gets an index beside it, under a number that it never had; and where no index is asked for it stays.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +43,7 @@ from polynya.table.edit import Change, Edit
 from polynya.table.entries import ADD, DELETE, with_kind
 from polynya.table.paths import bucket_folder
 
+NUMBER = "index_number"  # of an index beside the file, the least that may be used; null where nothing was replaced yet
 _FILE_COLUMNS = tuple(name for name in DataFile.__dataclass_fields__ if name in manifest.SCHEMA.names)
 
 
@@ -87,11 +92,11 @@ def rewrite_file_index(
 
 def reindexed(work: IndexWork, found: pa.Table) -> pa.Table:
     """The new entries of those files whose index changes; what is too large for a manifest is written beside them."""
-    rows: list[dict[str, Any]] = found.to_pylist()
+    rows: list[dict[str, Any]] = found.drop_columns(NUMBER).to_pylist()
     new: list[dict[str, Any]] = []
     try:
-        for row in rows:
-            changed = _reindexed(work, _file_of(row), row)
+        for row, number in zip(rows, found[NUMBER].to_pylist(), strict=True):
+            changed = _reindexed(work, _file_of(row), row["embedded_file_index"], number)
             if changed is not None:
                 new.append(row | changed)
     except BaseException:
@@ -116,13 +121,35 @@ def delete_indexes(work: IndexWork, new: pa.Table) -> None:
 
 
 def _entries(target: Target, predicate: Predicate) -> pa.Table:
-    """The live files of the partitions that match."""
-    live = entries.read_live(target.root, history.find_latest(target.root))
-    return live.filter(pa.array(scan.partitions_match(live["partition"], predicate, target.schema)))
+    """The live files of the partitions that match, with the number of their next index."""
+    snapshot = history.find_latest(target.root)
+    if snapshot is None:
+        return manifest.empty()
+    every = entries.read_entries(target.root, entries.read_metas(target.root, snapshot))
+    live = entries.fold(every)
+    live = live.filter(pa.array(scan.partitions_match(live["partition"], predicate, target.schema)))
+    replaced = every.filter(pc.equal(every["kind"], DELETE))
+    replaced = replaced.filter(pc.is_in(replaced["file_name"], live["file_name"].combine_chunks()))
+    numbers: dict[str, int] = {}
+    for name, extra in zip(replaced["file_name"].to_pylist(), replaced["extra_files"].to_pylist(), strict=True):
+        numbers[name] = max(numbers.get(name, 1), _next_number(name, extra))
+    return live.append_column(
+        NUMBER, pa.array([numbers.get(name) for name in live["file_name"].to_pylist()], pa.int32())
+    )
+
+
+def _next_number(file_name: str, extra_files: Iterable[str]) -> int:
+    """The number behind that of the index beside the file; 0 where there is none."""
+    numbers = [0]
+    for name in extra_files:
+        found = re.fullmatch(r"(?:-(\d+))?", name.removeprefix(file_name).removesuffix(layout.INDEX_SUFFIX))
+        if found is not None:
+            numbers.append(int(found[1] or 0) + 1)
+    return max(numbers)
 
 
 def _edit(found: pa.Table, new: pa.Table) -> Edit:
-    old = found.filter(pc.is_in(found["file_name"], new["file_name"].combine_chunks()))
+    old = found.filter(pc.is_in(found["file_name"], new["file_name"].combine_chunks())).drop_columns(NUMBER)
     return Edit(pa.concat_tables([with_kind(old, DELETE), with_kind(new, ADD)]))
 
 
@@ -133,27 +160,28 @@ def _file_of(row: Mapping[str, Any]) -> DataFile:
     return DataFile(**values)
 
 
-def _reindexed(work: IndexWork, file: DataFile, row: Mapping[str, Any]) -> dict[str, object] | None:
+def _reindexed(work: IndexWork, file: DataFile, embedded: bytes | None, number: int | None) -> dict[str, object] | None:
     """What changes in the entry of a file; None where its index is as it should be."""
     written = work.file_schemas[file.schema_id]
     source = Reader(work.storage, replace(written, options=work.schema.options), {file.schema_id: written}, ())
     with file_rows.naming_file(source, file):
-        held = _held(source, file, row["embedded_file_index"])
+        held = _held(source, file, embedded)
         wanted = _wanted(work.schema, file_rows.stored_fields(source, file))
         asked = {(one.name, one.kind) for one in wanted}
         kept = set(held) & asked if not work.rebuilds else set()
-        if set(held) == asked and len(kept) == len(asked):
+        if not asked or (set(held) == asked and len(kept) == len(asked)):
             return None
         built = _built(source, file, [one for one in wanted if (one.name, one.kind) not in kept])
         bodies: dict[str, dict[str, bytes | None]] = {}
         for name, kind in sorted(asked):
             bodies.setdefault(name, {})[kind] = held[name, kind] if (name, kind) in kept else built[name][kind]
-        return _placed(work, file, file_index.encode(bodies) if bodies else None)
+        data = file_index.encode(bodies)
+        return _placed(work, file, data, number) if data != embedded else None
 
 
-def _held(source: Reader, file: DataFile, embedded: object) -> dict[tuple[str, str], bytes | None]:
+def _held(source: Reader, file: DataFile, embedded: bytes | None) -> dict[tuple[str, str], bytes | None]:
     """The bodies of the index that the file has, by column and kind."""
-    data = embedded if isinstance(embedded, bytes) else file_rows.read_index(source, file)
+    data = embedded if embedded is not None else file_rows.read_index(source, file)
     if data is None:
         return {}
     found = file_index.decode(data, f"index of {file.file_name}")
@@ -185,23 +213,22 @@ def _built(source: Reader, file: DataFile, plan: list[ColumnIndex]) -> Mapping[s
     return writer.bodies()
 
 
-def _placed(work: IndexWork, file: DataFile, data: bytes | None) -> dict[str, object]:
+def _placed(work: IndexWork, file: DataFile, data: bytes, number: int | None) -> dict[str, object]:
     """The columns of an entry that say where its index is, once it is there."""
     others = [name for name in file.extra_files if not name.endswith(layout.INDEX_SUFFIX)]
-    if data is None or len(data) <= FILE_INDEX_IN_MANIFEST_THRESHOLD.of(work.schema.options):
+    if number is None and len(data) <= FILE_INDEX_IN_MANIFEST_THRESHOLD.of(work.schema.options):
         return {"embedded_file_index": data, "extra_files": others}
     if file.external_path is not None:
         raise UnsupportedError(f"data file {file.file_name} is outside of the table: its index cannot be written")
-    return {"embedded_file_index": None, "extra_files": [*others, _put(work, file, data)]}
+    first = max(number or 0, _next_number(file.file_name, file.extra_files))
+    return {"embedded_file_index": None, "extra_files": [*others, _put(work, file, data, first)]}
 
 
-def _put(work: IndexWork, file: DataFile, data: bytes) -> str:
+def _put(work: IndexWork, file: DataFile, data: bytes, first: int) -> str:
     """The name of a new index file: nobody else has it, not even one who does the same at this moment."""
     folder = bucket_folder(file.partition, file.bucket, work.schema)
-    for number in itertools.count():
+    for number in itertools.count(first):
         name = layout.file_index_name(file.file_name, number)
-        if name in file.extra_files:
-            continue
         try:
             work.storage.put_new(f"{folder}/{name}", data)
         except AlreadyExistsError:
