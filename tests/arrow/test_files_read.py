@@ -3,6 +3,7 @@
 import contextlib
 import io
 import random
+from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -159,12 +160,26 @@ def test_foreign_spellings_of_a_type_are_understood(unit):
     assert found.batch["ts"].view(pa.int64()).to_pylist() == [7 * per_unit, None]
 
 
-def test_int96_beyond_nanoseconds_is_refused_by_name():
-    table = pa.table({"ts": pa.array([253402300799], pa.timestamp("s"))})
+def int96_file(year, store_schema):
+    table = pa.table({"ts": pa.array([datetime(year, 1, 2, 3, 4, 5, 6)], pa.timestamp("us"))})
     sink = io.BytesIO()
-    pq.write_table(table, sink, use_deprecated_int96_timestamps=True)
+    pq.write_table(table, sink, use_deprecated_int96_timestamps=True, store_schema=store_schema)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+@pytest.mark.parametrize("year", [1600, 2300, 2500, 9999])
+def test_int96_beyond_nanoseconds_is_refused_by_name(year, store_schema):
     with pytest.raises(UnsupportedError, match=r"x\.parquet.*'ts'"):
-        read_bytes(sink.getvalue(), "x.parquet", (t.Field(0, "ts", t.Timestamp(9)),))
+        read_bytes(int96_file(year, store_schema), "x.parquet", (t.Field(0, "ts", t.Timestamp(9)),))
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+@pytest.mark.parametrize("year", [1600, 1950, 2026, 2300, 2500, 9999])
+def test_int96_of_microseconds_is_read_in_every_year(year, store_schema):
+    fields = (t.Field(0, "ts", t.Timestamp(6)),)
+    (found,) = read_bytes(int96_file(year, store_schema), "x.parquet", fields)
+    assert found.batch["ts"].to_pylist() == [datetime(year, 1, 2, 3, 4, 5, 6)]
 
 
 @pytest.mark.parametrize(

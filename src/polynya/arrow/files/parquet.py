@@ -3,15 +3,9 @@
 Columns are found by name in the root group, members of a ROW by name inside it, and only the leaves asked for are read.
 A predicate drops row groups by their statistics, and pages of the rest by the page index, where that leaves at most
 half of the rows. The rows that are read keep their positions in the file.
-
-INT96 (TIMESTAMP of 7 to 9 digits) holds a day and nanoseconds of that day, and Paimon stores times before 1970 with
-negative nanoseconds. Arrow adds both in 64 bits as unsigned numbers: in nanoseconds the sum comes out right, unless it
-left the years 1677 to 2262. So such columns are read twice, in nanoseconds and in seconds, and the two must agree. The
-two readings cannot tell the years 2262 to 2554 from negative nanoseconds 584 years earlier; the earlier one is taken.
 """
 
 from collections.abc import Container, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +13,7 @@ import pyarrow.parquet as pq
 
 from polynya.arrow.batches import make_batch
 from polynya.arrow.blob_file import open_blob
+from polynya.arrow.files import int96
 from polynya.arrow.files.conform import conform
 from polynya.arrow.files.damage import naming_damage, require_own_columns
 from polynya.arrow.files.page_cuts import PageCuts
@@ -27,21 +22,13 @@ from polynya.arrow.files.parquet_leaves import leaves_of
 from polynya.arrow.files.parquet_size import batch_rows
 from polynya.arrow.files.protocol import BatchSize, PositionedBatch
 from polynya.arrow.filters import to_expression
-from polynya.errors import CorruptFileError, UnsupportedError
+from polynya.errors import CorruptFileError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
 from polynya.model.predicate import TRUE, Predicate
 from polynya.storage.protocol import Storage
 
 _CHUNK_BYTES = 128 * 1024  # what is read of a column at a time, where reading is cheap
-_NANOS = 1_000_000_000
-_WRAPPED_SECONDS = 2**64 // _NANOS  # what a negative nanosecond of day adds when it is taken for an unsigned number
-
-
-class _File(NamedTuple):
-    parquet: pq.ParquetFile
-    source: pa.NativeFile
-    name: str
 
 
 def read(
@@ -61,7 +48,13 @@ def read(
     """
     is_local = storage.local_path(name) is not None
     with naming_damage(name, "Parquet"), open_blob(storage, name) as source:
-        file = pq.ParquetFile(source, pre_buffer=not is_local, buffer_size=_CHUNK_BYTES if is_local else 0)
+        unit = int96.unit_of(columns)
+        file = pq.ParquetFile(
+            source,
+            pre_buffer=not is_local,
+            buffer_size=_CHUNK_BYTES if is_local else 0,
+            coerce_int96_timestamp_unit=unit,
+        )
         require_own_columns(file.schema_arrow.names, file_fields, name)
         _require_rows(file.metadata, row_count, name)
         chosen = _row_groups(file, source, file_fields, predicate)
@@ -74,7 +67,9 @@ def read(
                 for start, batch in cuts.read(row_groups[0], ranges[row_groups[0]], rows):
                     yield _positioned(batch, columns, first_row + start, name)
             else:
-                yield from _read_span(_File(file, source, name), columns, first_row, row_groups, rows)
+                yield from _read_span(
+                    int96.Int96Source(file, source, storage, name, unit), columns, first_row, row_groups, rows
+                )
 
 
 def row_count(storage: Storage, name: str) -> int:
@@ -122,14 +117,14 @@ def _spans(
 
 
 def _read_span(
-    file: _File, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], rows: int
+    file: int96.Int96Source, columns: tuple[t.Field, ...], first_row: int, row_groups: list[int], rows: int
 ) -> Iterator[PositionedBatch]:
     chosen = leaves_of(file.parquet, columns)
     if not chosen:
         count = sum(file.parquet.metadata.row_group(group).num_rows for group in row_groups)
         yield from _only_missing(columns, first_row, count, rows)
         return
-    check = _check_int96(file, chosen, row_groups, rows)
+    check = int96.check(file, chosen, row_groups, first_row, rows)
     for batch in file.parquet.reader.iter_batches(rows, row_groups=row_groups, column_indices=chosen, use_threads=True):
         next(check, None)
         yield _positioned(batch, columns, first_row, file.name)
@@ -156,47 +151,3 @@ def _only_missing(
         rows = min(batch_rows, count - start)
         arrays = [pa.nulls(rows, to_arrow_type(field.type)) for field in columns]
         yield PositionedBatch(first_row + start, make_batch(arrays, columns, rows))
-
-
-def _check_int96(file: _File, leaves: list[int], row_groups: list[int], batch_rows: int) -> Iterator[None]:
-    """Look at the INT96 leaves batch by batch, one step before the batch is used."""
-    int96 = [leaf for leaf in leaves if file.parquet.schema.column(leaf).physical_type == "INT96"]
-    if not int96:
-        return
-    nanos, seconds = (_int96_batches(file, unit, int96, row_groups, batch_rows) for unit in ("ns", "s"))
-    for nano_batch, second_batch in zip(nanos, seconds, strict=True):
-        for field in nano_batch.schema:
-            pairs = zip(_times(nano_batch[field.name]), _times(second_batch[field.name]), strict=True)
-            if not all(_agree(nano_values, second_values) for nano_values, second_values in pairs):
-                raise UnsupportedError(
-                    f"data file '{file.name}', column '{field.name}': a TIMESTAMP of 7 to 9 digits outside the years"
-                    " 1677 to 2262 does not fit Arrow's 64-bit nanoseconds"
-                )
-        yield
-
-
-def _int96_batches(
-    file: _File, unit: str, leaves: list[int], row_groups: list[int], batch_rows: int
-) -> Iterator[pa.RecordBatch]:
-    again = pq.ParquetFile(file.source, coerce_int96_timestamp_unit=unit, metadata=file.parquet.metadata)
-    yield from again.reader.iter_batches(batch_rows, row_groups=row_groups, column_indices=leaves, use_threads=True)
-
-
-def _agree(nanos: np.ndarray, seconds: np.ndarray) -> bool:
-    apart = seconds - np.floor_divide(nanos, _NANOS)
-    wrapped = (apart == _WRAPPED_SECONDS) | (apart == _WRAPPED_SECONDS + 1)
-    return bool(np.all((apart == 0) | wrapped))
-
-
-def _times(array: pa.Array) -> list[np.ndarray]:
-    """Every timestamp in the array or inside its nested values, nulls left out, as integers of their unit."""
-    type = array.type
-    if pa.types.is_timestamp(type):
-        return [array.drop_null().view(pa.int64()).to_numpy()]
-    if pa.types.is_map(type):
-        return _times(array.keys) + _times(array.items)
-    if pa.types.is_struct(type):
-        return [found for inner in array.flatten() for found in _times(inner)]
-    if pa.types.is_list(type):
-        return _times(array.flatten())
-    return []
