@@ -58,6 +58,12 @@ class Snapshot:
     operation: str | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def manifest_lists(self) -> tuple[str, ...]:
+        """The names of the base list, the delta list and, where there is one, the changelog list."""
+        changelog = () if self.changelog_manifest_list is None else (self.changelog_manifest_list,)
+        return (self.base_manifest_list, self.delta_manifest_list, *changelog)
+
 
 def _key(attribute: str) -> str:
     first, *rest = attribute.replace("_ms", "_millis").split("_")

@@ -102,7 +102,7 @@ def _options(source: SystemSource) -> pa.Table:
 def _manifests(source: SystemSource) -> pa.Table:
     if source.snapshot is None:
         return arrow_schema("manifests").empty_table()
-    metas = entries.read_lists(source.root, _list_names(source.snapshot))
+    metas = entries.read_lists(source.root, source.snapshot.manifest_lists)
     fields, zone = source.schema.partition_fields, local_zone()
     plain = ("file_name", "file_size", "num_added_files", "num_deleted_files", "schema_id", "min_row_id", "max_row_id")
     texts = {f"{end}_partition_stats": partition_texts(metas[f"partition_stats_{end}"], fields, zone) for end in _ENDS}
@@ -110,11 +110,6 @@ def _manifests(source: SystemSource) -> pa.Table:
 
 
 _ENDS = ("min", "max")
-
-
-def _list_names(snapshot: Snapshot) -> list[str]:
-    listed = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
-    return [name for name in listed if name is not None]
 
 
 def _table_indexes(source: SystemSource) -> pa.Table:
