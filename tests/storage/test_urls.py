@@ -51,7 +51,9 @@ def test_relative_paths_and_path_objects(tmp_path, monkeypatch):
     assert open_storage("//a//b").location == open_storage("file:////a/b").location == "/a/b"
 
 
-@pytest.mark.parametrize("url", ["file:", "file:relative", "file://", "file://host/a", "", "a\0b", "s3://", "gs:///a"])
+@pytest.mark.parametrize(
+    "url", ["file:", "file:relative", "file://", "file://host/a", "", "a\0b", "/a\ud800", "s3://", "gs:///a"]
+)
 def test_a_location_that_says_nothing_is_refused(url):
     with pytest.raises(InvalidInputError):
         open_storage(url)

@@ -16,7 +16,7 @@ _BAD_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\x00")
 
 def require_blob(name: str) -> None:
     """Raise InvalidInputError unless the name can be that of a blob."""
-    if _BAD_NAME.search(name) or not _is_encodable(name):
+    if _BAD_NAME.search(name) or not is_encodable(name):
         raise InvalidInputError(
             f"blob name {name!r}: expected segments joined by '/', none of them empty, '.' or '..', and no NUL"
         )
@@ -47,7 +47,8 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and name else folder or name
 
 
-def _is_encodable(name: str) -> bool:
+def is_encodable(name: str) -> bool:
+    """Whether the name has bytes: a half of a character has none."""
     # Listings of local disks may hold bytes that are no UTF-8; Python carries them as escaped surrogates.
     try:
         name.encode("utf-8", "surrogateescape")

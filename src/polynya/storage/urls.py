@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.storage.local import LocalStorage
 from polynya.storage.memory import open_memory
+from polynya.storage.names import is_encodable
 from polynya.storage.protocol import NestedStorage, Storage
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -37,7 +38,7 @@ def open_storage(location: str | os.PathLike[str], **options: str | bool) -> Sto
     if not isinstance(location, str | os.PathLike):
         raise InvalidInputError(f"location: expected a path or URL, got {location!r}")
     text = os.fspath(location)
-    if not text or "\0" in text:
+    if not text or "\0" in text or not is_encodable(text):
         raise InvalidInputError(f"location: expected a path or URL, got {text!r}")
     if isinstance(location, str):
         if text.lower().startswith("file:"):
