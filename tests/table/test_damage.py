@@ -86,3 +86,17 @@ def test_a_damaged_partition_of_an_index_manifest_is_named(tmp_path):
     )
     with pytest.raises(polynya.CorruptFileError, match=table.snapshot.index_manifest):
         table.system("table_indexes")
+
+
+def test_statistics_of_a_column_that_does_not_exist_are_named_by_their_manifest(tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    options = {"manifest.compression": "null", "fields.v.stats-mode": "none"}
+    made = warehouse.create_table("db.t", pa.schema([("some column", pa.int32()), ("v", pa.int32())]), options=options)
+    made.write(pa.table({"some column": [1], "v": [1]}, made.arrow_schema))
+    table = made.refresh()
+    name = entries.read_metas(table.root, table.snapshot)["file_name"][0].as_py()
+    path = Path(table.location) / "manifest" / name
+    path.write_bytes(path.read_bytes().replace(b"some column", b"same column"))
+    with pytest.raises(polynya.CorruptFileError, match=f"{name}: columns of a manifest entry"):
+        table.system("files")

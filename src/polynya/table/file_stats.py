@@ -109,7 +109,7 @@ def named_fields(schema: Schema, names: list[str] | None) -> tuple[Field, ...] |
     strange = [name for name in names if name not in known]
     if strange:
         raise CorruptFileError(
-            f"manifest entry, columns: expected columns of schema {schema.id}, found {', '.join(map(repr, strange))}"
+            f"columns of a manifest entry: expected those of schema {schema.id}, found {', '.join(map(repr, strange))}"
         )
     return tuple(known[name] for name in names)
 
