@@ -199,6 +199,32 @@ def test_a_type_that_iceberg_cannot_follow_is_refused_until_the_files_are_gone(w
     assert_twin(table)
 
 
+def test_a_type_that_iceberg_cannot_follow_is_refused_without_a_commit_too(warehouse):
+    table = append_table(warehouse)
+    table.write(some_rows(5))
+    _alter(table, lambda fields: [{**fields[0], "type": "STRING"}, *fields[1:]])
+    with pytest.raises(polynya.UnsupportedError, match="'id'"):
+        table.publish_iceberg()
+    assert load(table).scan().to_arrow().num_rows == 5
+
+
+def test_times_are_refused_as_long_as_a_file_has_them(warehouse, caplog):
+    columns = pa.schema([("id", pa.int64()), ("at", pa.list_(pa.time32("ms")))])
+    table = warehouse.create_table("db.times", columns, options={option("storage"): "table-location"})
+    rows = pa.table({"id": [1, 2], "at": [[dt.time(1, 2)], None]}, schema=columns)
+    table.write(rows)
+    assert "'at': Iceberg readers do not read times" in caplog.text
+    with pytest.raises(polynya.UnsupportedError, match="'at'.*drop it"):
+        table.publish_iceberg()
+    _alter(table, lambda fields: fields[:1])
+    table = table.refresh()
+    table.write(rows.select(["id"]))
+    with pytest.raises(polynya.UnsupportedError, match="'at'.*schema 0"):
+        table.publish_iceberg()
+    table.compact(full=True)
+    assert_twin(table)
+
+
 def _alter(table, change):
     latest = max(Path(table.location, "schema").glob("schema-*"))
     stored = json.loads(latest.read_text())

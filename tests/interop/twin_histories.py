@@ -119,7 +119,8 @@ def java_branch(history: TwinHistory) -> None:
     before = _metadata(history.folder)
     branch = history.ours.branch(name)
     if not history.is_java_only:
-        branch.write(arrow_rows([row[1:] for row in history.batch(["+I"])], branch.schema.fields))
+        fields = branch.schema.fields
+        branch.write(arrow_rows([row[1 : 1 + len(fields)] for row in history.batch(["+I"])], fields))
         assert branch.refresh().snapshot.id > history.ours.snapshot.id
     assert _metadata(history.folder) == before
 

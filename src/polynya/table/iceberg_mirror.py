@@ -167,6 +167,8 @@ class _Publisher:
         old = current.metadata if current is not None else None
         next_row_id = _next_row_id(old) if old is not None else 0
         snapshots = list(kept)
+        if old is not None and not wanted and old.current_schema_id != self.source.schema.id:
+            self._require_readable(timeline.latest, None)  # altered since: readers take the newest schema
         for one in wanted:
             before = snapshots[-1] if snapshots else None
             try:
@@ -270,15 +272,17 @@ class _Publisher:
         return twin_schema.properties(self.source.schema.options, mapping)
 
     def _iceberg_schemas(self, current: Current | None) -> dict[int, IcebergSchema]:
-        """Every schema up to the table's own, by id; those that the twin has are not read again."""
+        """Every schema up to the table's own, by id; while that one stays, no other is read again.
+
+        A branch that the table was fast-forwarded to brings schemas of its own, under ids that the twin has seen.
+        """
+        own = twin_schema.iceberg_schema(self.source.schema, self.folder.version)
         known = {one.schema_id: one for one in current.metadata.schemas} if current is not None else {}
-        own = self.source.schema.id
-        ids = known if own in known else self._schema_ids
-        return {
-            id: known[id] if id in known else twin_schema.iceberg_schema(self._schema_of(id), self.folder.version)
-            for id in sorted(ids)
-            if id <= own
-        }
+        if known.get(own.schema_id) == own:
+            return {id: one for id, one in sorted(known.items()) if id <= own.schema_id}
+        ids = sorted(id for id in self._schema_ids if id < own.schema_id)
+        older = {id: twin_schema.iceberg_schema(self._schema_of(id), self.folder.version) for id in ids}
+        return older | {own.schema_id: own}
 
     @cached_property
     def _schema_ids(self) -> frozenset[int]:
@@ -290,20 +294,21 @@ class _Publisher:
         return self._schemas[id]
 
     def _require_readable(self, snapshot: Snapshot, before: IcebergSnapshot | None) -> None:
-        """Raise UnsupportedError where files are older than a change of type that readers cannot follow."""
+        """Raise UnsupportedError where files have columns, or types of them, that readers cannot follow."""
         is_latest = snapshot.id == self.latest_id
         schema = self.source.schema if is_latest else self._schema_of(snapshot.schema_id)
         if before is not None and self._extends(before, snapshot) and before.schema_id == schema.id:
             return
-        older = [self._schema_of(id) for id in self._schema_ids if id < schema.id]
-        bad = twin_schema.unreadable_schemas(schema, older)
+        known = [self._schema_of(id) for id in self._schema_ids if id <= schema.id]
+        bad = twin_schema.unreadable_schemas(schema, known)
+        if schema.id in bad:
+            raise UnsupportedError(f"{bad[schema.id]}; drop it, or leave the table unpublished")
         if not bad:
             return
         used = pc.unique(entries.read_live(self.root, snapshot, ["schema_id"])["schema_id"]).to_pylist()
-        for id in set(used) & set(bad):
+        for id in sorted(set(used) & set(bad)):
             raise UnsupportedError(
-                f"column '{bad[id]}': its type changed as Iceberg readers cannot follow, and files of schema "
-                f"{id} are in use; compact the table in full, then publish"
+                f"{bad[id]}, and files of schema {id} are in use; compact the table in full, then publish"
             )
 
     def _metadata_log(self, current: Current | None, version: int) -> tuple[LogEntry, ...]:

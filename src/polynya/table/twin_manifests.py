@@ -33,7 +33,7 @@ class MergeRules:
     target_size_bytes: int
 
     def candidates(self, metas: pa.Table) -> pa.Table:
-        """The manifests to merge, none when it is not worth while: those that are well below what is written at most."""
+        """The manifests to merge, those well below what is written at most; none when it is not worth while."""
         entries = pc.add(metas["added_files_count"], metas["existing_files_count"])
         is_small = pc.and_(
             pc.less(metas["manifest_length"], self.target_size_bytes * 2 // 3),

@@ -1,7 +1,8 @@
 """The schemas, the partition spec and the properties of the Iceberg twin of a Paimon table.
 
 Schema ids and field ids are Paimon's own. A column whose type changed in a way that Iceberg readers cannot follow makes
-files of the older schema unreadable, so such files must be gone before the twin is published.
+files of the older schema unreadable, so such files must be gone before the twin is published. So does a column of type
+TIME: Paimon stores milliseconds, which Iceberg does not have and readers refuse, even in a file of other columns.
 """
 
 import json
@@ -68,14 +69,26 @@ def name_mapping(schema: Schema, schemas: Sequence[Schema]) -> str:
 
 
 def unreadable_schemas(schema: Schema, schemas: Iterable[Schema]) -> dict[int, str]:
-    """The ids of older schemas whose files cannot be read under the schema, each with a column that tells why."""
+    """The ids of schemas whose files cannot be read under the schema, each with the reason."""
     now = {field.id: field for field in all_fields(schema.fields)}
     bad = {}
     for one in schemas:
         for field in all_fields(one.fields):
-            if field.id in now and not _is_promotion(field.type, now[field.id].type):
-                bad[one.id] = now[field.id].name
+            if _holds_time(field.type):
+                bad[one.id] = f"column '{field.name}': Iceberg readers do not read times in milliseconds"
+            elif field.id in now and not _is_promotion(field.type, now[field.id].type):
+                bad[one.id] = f"column '{now[field.id].name}': its type changed as Iceberg readers cannot follow"
     return bad
+
+
+def _holds_time(type: t.DataType) -> bool:
+    match type:
+        case t.Array(element=inner) | t.Multiset(element=inner):
+            return _holds_time(inner)
+        case t.Map(key=key, value=value):
+            return _holds_time(key) or _holds_time(value)
+        case _:
+            return isinstance(type, t.Time)
 
 
 def schema_text(schema: IcebergSchema) -> str:
