@@ -40,7 +40,12 @@ class Scan:
         return self._plan
 
     def to_batches(self, memory_budget_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as a stream of batches; memory stays within the budget (default: a quarter of the machine)."""
+        """The rows as a stream of batches, read ahead within a budget of Arrow memory.
+
+        Whatever the table's size, Arrow memory stays below the budget and the pages at hand of the files that are open:
+        one of every column that is read, in one file of each sorted run that is merged, for each core. The default is
+        a quarter of the machine's memory, at most 512 MiB. `polynya.arrow.budget` tells more.
+        """
         if memory_budget_bytes is not None and arguments.whole_number(memory_budget_bytes, "memory_budget_bytes") < 1:
             raise InvalidInputError(f"memory_budget_bytes must be 1 or more, got {memory_budget_bytes}")
         return self.table._naming_manifest(read.read_plan(self._reader(memory_budget_bytes), self._plan))

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.arrow.file_rows import (
-    BATCH_ROWS,
     ROW_TRACKING,
     DataFile,
     RowSource,
@@ -83,12 +82,13 @@ def _columns_by_file(
 
 def _rows(source: RowSource, file: DataFile, fields: tuple[Field, ...]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a file in batches of a fixed number of rows, so that the files of a range keep step."""
+    count = source.batch_size.wide_rows
     start, held = 0, to_arrow_schema(fields).empty_table()
     with naming_file(source, file):
         for _, batch in read_positions(source, file, fields, TRUE):
             held = pa.concat_tables([held, pa.Table.from_batches([batch])])
-            while held.num_rows >= BATCH_ROWS:
-                yield start, held.slice(0, BATCH_ROWS).combine_chunks().to_batches()[0]
-                start, held = start + BATCH_ROWS, held.slice(BATCH_ROWS)
+            while held.num_rows >= count:
+                yield start, held.slice(0, count).combine_chunks().to_batches()[0]
+                start, held = start + count, held.slice(count)
     if held.num_rows:
         yield start, held.combine_chunks().to_batches()[0]

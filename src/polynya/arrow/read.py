@@ -20,6 +20,7 @@ from polynya.arrow.batches import make_batch
 from polynya.arrow.budget import default_budget_bytes, raw_batches, run_batches, stream_bytes
 from polynya.arrow.files import BatchSize
 from polynya.arrow.files.conform import conform
+from polynya.arrow.key_range import read_range
 from polynya.arrow.merge import required_columns
 from polynya.arrow.prefetch import Stream, read_ahead
 from polynya.arrow.runs import section_runs
@@ -34,6 +35,7 @@ from polynya.model.predicate import AlwaysTrue, Path, Predicate
 from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.storage.protocol import Storage
+from polynya.table.key_ranges import range_of
 from polynya.table.plan import Plan, Split
 
 PIECE_BYTES = 4 * 2**20  # what is worth a turn of its own when several are read at once
@@ -128,6 +130,7 @@ def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
 
 def _read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
     fields = reader.fields
+    reader = replace(reader, batch_size=raw_batches(reader.budget_bytes))
     for batch in reader.batches(split):
         kept = _filtered(reader.predicate, batch)
         if kept.num_rows:
@@ -149,7 +152,6 @@ def _stream(reader: Reader, split: Split) -> Stream:
 
 def _read_raw(reader: Reader, split: Split, wanted: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
     """The files one after the other; rows of a primary-key table that are deletes are dropped wherever they stand."""
-    reader = replace(reader, batch_size=raw_batches(reader.budget_bytes))
     has_key = bool(reader.schema.primary_key)
     if has_key:
         wanted = (*wanted, VALUE_KIND)
@@ -177,7 +179,7 @@ def _read_section(
     on_key = bind.project(reader.predicate, reader.schema.trimmed_primary_key)
     runs = section_runs(files, reader.schema)
     reader = replace(reader, batch_size=run_batches(reader.budget_bytes, len(runs)))
-    streams = [file_rows.read_run(reader, run.files, wanted, on_key) for run in runs]
+    streams = [read_range(reader, run.files, wanted, on_key, range_of(files)) for run in runs]
     levels = [run.level for run in runs] if spec_looks_up(reader.schema) else None
     return merge_runs(streams, spec, budget_bytes=reader.budget_bytes, levels=levels)
 
