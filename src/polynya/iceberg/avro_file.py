@@ -96,7 +96,11 @@ def joined(parts: Sequence[Decoded], schema: pa.Schema) -> Decoded:
 
 def resolve(source: AvroSource, columns: Sequence[tuple[Column, int]]) -> tuple[Column, ...]:
     """The columns with the paths that they have in this file."""
-    by_id = fields_by_id(header_schema(source), source.name)
+    return resolve_by_id(fields_by_id(header_schema(source), source.name), columns)
+
+
+def resolve_by_id(by_id: Raw, columns: Sequence[tuple[Column, int]]) -> tuple[Column, ...]:
+    """The columns with the paths that they have in a file of these fields."""
     return tuple(replace(column, path=by_id[id][0] if id in by_id else column.path) for column, id in columns)
 
 

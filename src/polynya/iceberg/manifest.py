@@ -26,7 +26,7 @@ from polynya.codec.avro import AvroSource, Column, Decoded, decode_columns, enco
 from polynya.errors import CorruptFileError
 from polynya.iceberg import avro_file, bounds, manifest_list, partition_values
 from polynya.iceberg.avro_file import Member
-from polynya.iceberg.partition_values import PartitionColumn, column_name
+from polynya.iceberg.partition_values import PartitionColumn, Stored, column_name
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -155,7 +155,7 @@ def _decode(
 ) -> Decoded:
     names = list(dict.fromkeys(("status", *(PLAIN_SCHEMA.names if columns is None else columns))))
     members = [(_BY_NAME[name].column, _BY_NAME[name].field_id) for name in names]
-    how = [(avro_file.resolve(one, members), partition_values.find_stored(one, partition)) for one in files]
+    how = [_resolved(one, members, partition) for one in files]
     parts = []
     for (plain, stored), group in groupby(zip(files, how, strict=True), lambda pair: pair[1]):
         sources = [source for source, _ in group]
@@ -165,6 +165,15 @@ def _decode(
         parts.append(Decoded(table, decoded.names, decoded.row_ends))
     whole = parts[0] if len(parts) == 1 else avro_file.joined(parts, _schema(names, partition))
     return Decoded(_checked(whole), whole.names, whole.row_ends)
+
+
+def _resolved(
+    file: AvroSource, members: Sequence[tuple[Column, int]], partition: Sequence[PartitionColumn]
+) -> tuple[tuple[Column, ...], tuple[Stored | None, ...]]:
+    """Where a manifest has the columns, and how it stores the partition."""
+    by_id = avro_file.fields_by_id(avro_file.header_schema(file), file.name)
+    stored = partition_values.find_stored(by_id, partition, name=file.name)
+    return avro_file.resolve_by_id(by_id, members), stored
 
 
 def _schema(names: Sequence[str], partition: Sequence[PartitionColumn]) -> pa.Schema:

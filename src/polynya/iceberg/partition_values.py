@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from polynya.codec.avro import AvroSource, Column, decode_container, encode_container
 from polynya.errors import CorruptFileError, UnsupportedError
 from polynya.iceberg import avro_file, bounds
+from polynya.iceberg.avro_file import Raw
 
 _PLAIN = {
     "boolean": pa.bool_(),
@@ -59,9 +60,9 @@ def column_name(field_id: int) -> str:
     return f"partition_{field_id}"
 
 
-def find_stored(source: AvroSource, partition: Sequence[PartitionColumn]) -> tuple[Stored | None, ...]:
-    """How a manifest stores each value; None for a field that it lacks."""
-    return tuple(_stored(source, one) for one in partition) if partition else ()
+def find_stored(by_id: Raw, partition: Sequence[PartitionColumn], *, name: str) -> tuple[Stored | None, ...]:
+    """How the manifest `name`, which has these fields, stores each value; None for a field that it lacks."""
+    return tuple(_stored(by_id, one, name) for one in partition)
 
 
 def raw_columns(stored: Sequence[Stored | None]) -> list[Column]:
@@ -134,20 +135,19 @@ def decimal_bytes(precision: int) -> int:
     return (10**precision).bit_length() // 8 + 1
 
 
-def _stored(source: AvroSource, column: PartitionColumn) -> Stored | None:
-    by_id = avro_file.fields_by_id(avro_file.header_schema(source), source.name)
+def _stored(by_id: Raw, column: PartitionColumn, name: str) -> Stored | None:
     if column.field_id not in by_id:
         return None
     path, type = by_id[column.field_id]
     branches = [one for one in type if one != "null"] if isinstance(type, list) else [type]
     if len(branches) != 1:
-        raise CorruptFileError(f"'{source.name}', partition field {column.name}: expected one type, found {type}")
+        raise CorruptFileError(f"'{name}', partition field {column.name}: expected one type, found {type}")
     node = branches[0]
     logical = str(node.get("logicalType", "")) if isinstance(node, dict) else ""
     base = node.get("type") if isinstance(node, dict) else node
     physical = pa.binary() if base == "fixed" else _PLAIN.get(str(base))
     if physical is None:
-        raise CorruptFileError(f"'{source.name}', partition field {column.name}: expected a plain type, found {node}")
+        raise CorruptFileError(f"'{name}', partition field {column.name}: expected a plain type, found {node}")
     return Stored(path, physical, _UNITS.get(logical.rpartition("-")[2]))
 
 

@@ -65,7 +65,8 @@ def read_entries(root: IcebergRoot, metas: pa.Table, columns: Sequence[str] = ()
 
 def live(entries: pa.Table) -> pa.Table:
     """The entries that are not deleted."""
-    return entries.filter(pc.not_equal(entries["status"], manifest.DELETED))
+    is_live = pc.not_equal(entries["status"], manifest.DELETED)
+    return entries if pc.all(is_live).as_py() else entries.filter(is_live)
 
 
 def partition_keys(root: IcebergRoot, entries: pa.Table) -> npt.NDArray[np.int64]:

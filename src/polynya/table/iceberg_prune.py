@@ -57,7 +57,6 @@ from polynya.table.iceberg_table import IcebergRoot
 from polynya.table.prune import ColumnStats, may_match
 
 Mask = npt.NDArray[np.bool_]
-METRIC_COLUMNS = ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 _TIMES = ("year", "month", "day", "hour")
 _Leaf = Compare | In | Like | IsNull | IsNotNull
 
@@ -73,6 +72,14 @@ class Filter:
     def is_open(self) -> bool:
         """Whether it lets everything through."""
         return isinstance(self.predicate, AlwaysTrue)
+
+    @property
+    def metric_columns(self) -> tuple[str, ...]:
+        """The columns of entries that it looks at."""
+        if self.is_open:
+            return ()
+        has_floats = any(isinstance(type, (t.Float, t.Double)) for type in self.types.values())
+        return ("null_value_counts", "lower_bounds", "upper_bounds", *(("nan_value_counts",) if has_floats else ()))
 
 
 def filter_of(predicate: Predicate, fields: Sequence[t.Field]) -> Filter:

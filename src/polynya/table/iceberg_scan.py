@@ -80,8 +80,7 @@ class _Planner:
             metas = self._metas()
         is_data = pc.equal(metas["content"], manifest_list.DATA)
         with self._step("decode"):
-            columns = () if self.filter.is_open else iceberg_prune.METRIC_COLUMNS
-            found = read_entries(self.root, metas.filter(is_data), columns)
+            found = read_entries(self.root, metas.filter(is_data), self.filter.metric_columns)
             files = live(found)
         self.counts |= {"entry_count": found.num_rows, "live_file_count": files.num_rows}
         with self._step("prune"):
