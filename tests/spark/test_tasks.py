@@ -1,5 +1,7 @@
 """Packing sections into tasks."""
 
+import operator
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,12 +10,16 @@ from hypothesis import strategies as st
 
 import polynya
 from polynya.errors import UnsupportedError
+from polynya.spark import tasks
+from polynya.spark.lake import plan_read
 from polynya.spark.tasks import (
     TASK_BYTES,
     TASK_BYTES_MIN,
     balance,
     decode_table,
     encode_table,
+    read_files,
+    read_tasks,
     require_reachable,
     task_count,
     task_files,
@@ -36,11 +42,11 @@ def test_every_file_goes_to_one_task_and_sections_stay_whole(files):
     files = sorted(files)
     table = pa.table({"section": [one[0] for one in files], "file_size": [one[1] for one in files]})
     table = table.append_column("id", pa.array(range(len(files))))
-    tasks = task_files(table, 4)
-    assert sorted(id for task in tasks for id in task["id"].to_pylist()) == list(range(len(files)))
-    owners = [set(task["section"].to_pylist()) for task in tasks]
+    placed = task_files(table, 4)
+    assert sorted(id for task in placed for id in task["id"].to_pylist()) == list(range(len(files)))
+    owners = [set(task["section"].to_pylist()) for task in placed]
     assert sum(len(owner) for owner in owners) == len(set().union(*owners))
-    assert all(task["id"].to_pylist() == sorted(task["id"].to_pylist()) for task in tasks)
+    assert all(task["id"].to_pylist() == sorted(task["id"].to_pylist()) for task in placed)
 
 
 def test_small_reads_are_one_task_and_large_ones_follow_their_bytes():
@@ -58,3 +64,23 @@ def test_a_table_in_memory_is_out_of_reach():
     storage = polynya.open_warehouse("memory://spark-tasks").storage
     with pytest.raises(UnsupportedError, match="memory of this process"):
         require_reachable(storage)
+
+
+@pytest.mark.parametrize("where", [None, "k = 1500", "v = 'new-999'", "k > 990 and v >= 'new'"])
+def test_one_bucket_that_must_be_merged_is_read_by_several_tasks(tmp_path, monkeypatch, where):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    table = warehouse.create_table(
+        "db.t", pa.schema([("k", pa.int64()), ("v", pa.string())]), ["k"], options={"bucket": "1", "write-only": "true"}
+    )
+    for start, end, step, version in ((0, 1000, 1, "old"), (1000, 2000, 1, "old"), (0, 2000, 3, "new")):
+        numbers = range(start, end, step)
+        table.write(pa.table({"k": numbers, "v": [f"{version}-{k}" for k in numbers]}))
+    monkeypatch.setattr(tasks, "TASK_BYTES_MIN", 1)
+    table = table.refresh()
+    reader, plan = plan_read(table, where, None)
+    cut = read_tasks(reader, plan.files, 3)
+    assert len(cut) > 1 or where == "k = 1500"
+    found = [row for files in cut for batch in read_files(reader, files) for row in batch.to_pylist()]
+    key = operator.itemgetter("k")
+    assert sorted(found, key=key) == sorted(table.scan(where).to_arrow().to_pylist(), key=key)

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import polynya
+from polynya.arrow.write import OPEN_BUCKETS_MAX
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model.schema import schema_of
 from polynya.paimon.bucket import bucket_ids
@@ -189,3 +190,18 @@ def test_a_write_reaches_the_iceberg_twin(lake):
     table = lake.create_table("db.twin", rows.schema, options={"metadata.iceberg.storage": "table-location"})
     table.write(rows)
     assert (Path(table.table.location) / "metadata" / "v1.metadata.json").exists()
+
+
+@pytest.mark.parametrize(("strategy", "file_count"), [("NONE", 12), ("HASH", 3), ("PARTITION_DYNAMIC", 3)])
+def test_rows_of_a_partition_come_together_where_the_table_asks_for_it(lake, strategy, file_count):
+    rows = lake.spark.range(0, 1200, 1, 4).selectExpr("id", "cast(id % 3 as string) as p")
+    table = lake.create_table("db.t", rows.schema, partition_by=["p"], options={"partition.sink-strategy": strategy})
+    assert table.write(rows).added_files == file_count
+    assert rows_of(table.read()) == rows_of(rows)
+
+
+def test_no_task_holds_more_partitions_open_than_it_may(lake):
+    rows = lake.spark.range(0, 300, 1, 1).selectExpr("id", "cast(id % 100 as string) as p")
+    table = lake.create_table("db.t", rows.schema, partition_by=["p"])
+    assert table.write(rows).added_files == 100 > OPEN_BUCKETS_MAX
+    assert table.read().count() == 300

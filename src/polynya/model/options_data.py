@@ -53,6 +53,13 @@ BUCKET_FUNCTION_TYPE = choice(
 POSTPONE_MERGE_ON_READ = boolean(
     "postpone.merge-on-read", False, REFUSED_ON_READ, "batch reads see postponed rows", "postponed rows are not read"
 )
+PARTITION_SINK_STRATEGY = choice(
+    "partition.sink-strategy",
+    "NONE",
+    "NONE HASH PARTITION_DYNAMIC",
+    HONOURED,
+    "how Spark brings rows of a partition together before an append without buckets",
+)
 PARTITION_DEFAULT_NAME = text(
     "partition.default-name", "__DEFAULT_PARTITION__", HONOURED, "folder value of null and blank"
 )

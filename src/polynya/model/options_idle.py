@@ -26,7 +26,6 @@ TABLES = {
 clustering.strategy < sink.clustering.strategy | text | auto | order, zorder, hilbert or auto
 num-sorted-run.stop-trigger | integer |  | runs at which writers wait; the trigger and 3
 bucket-append-ordered | boolean | true | rows of a bucketed append table keep their order
-partition.sink-strategy | choice NONE HASH PARTITION_DYNAMIC | NONE | shuffle by partition before writing
 read.batch-size | integer | 1024 | rows read at once
 write.batch-size < orc.write.batch-size | integer | 1024 | rows written at once
 write.batch-memory | size | 128 mb | bytes written at once

@@ -1,15 +1,14 @@
 """The bucket of each row of a DataFrame, so that one task gets all rows of a bucket.
 
-Paimon's default function hashes the bucket key as a BinaryRow: 8 bytes of header, then 8 bytes for each column, as
-32-bit words through MurmurHash3. For keys of integers and days, never null, it is spelled out in Spark's own
-arithmetic, which costs no trip to Python. Other keys go through an Arrow function over the key columns alone.
+Paimon's default function hashes the bucket key as a BinaryRow, 8 bytes of header and 8 bytes for each column, with
+MurmurHash3 in 32-bit words. Spark's `hash` of bytes is the same function with the same seed. So for keys of integers
+and days, never null, Spark only has to lay out the bytes, which costs no trip to Python and little to plan. Other keys
+go through an Arrow function over the key columns alone.
 
-The arithmetic is on unsigned 32-bit numbers held in BIGINT. No product reaches 2^63, so that ANSI mode has nothing to
-object to. Each step is a column of its own because later steps use it twice.
+Spark has no cast from numbers to bytes in ANSI mode; a number turns into bytes by way of its hexadecimal digits.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -25,12 +24,8 @@ from polynya.model.schema import Schema
 from polynya.spark.filters import column_of
 
 BUCKET = "__bucket"
-_SEED, _C1, _C2, _ADD = 42, 0xCC9E2D51, 0x1B873593, 0xE6546B64
-_FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
-_MASK = 0xFFFFFFFF
-_STEP = "__step_{}"
 _KEY_COLUMNS_MAX = 4
-_BITS = {t.TinyInt: 0xFF, t.SmallInt: 0xFFFF, t.Int: _MASK, t.Date: _MASK}
+_BITS = {t.TinyInt: 0xFF, t.SmallInt: 0xFFFF, t.Int: 0xFFFFFFFF, t.Date: 0xFFFFFFFF}
 _SPARK_INTEGERS = (s.ByteType, s.ShortType, s.IntegerType, s.LongType)
 
 
@@ -41,10 +36,7 @@ def with_bucket(frame: DataFrame, schema: Schema, bucket_count: int) -> DataFram
     names = [column_of((name,)) for name in frame.columns]
     if function != "default" or not _is_plain(frame, fields):
         return frame.withColumn(BUCKET, _python_bucket(fields, bucket_count, function))
-    steps = _Steps()
-    bucket = _bucket_text(steps, fields, bucket_count)
-    columns = [F.expr(text).alias(name) for name, text in steps.texts]
-    return frame.select(*names, *columns, F.expr(bucket).cast("int").alias(BUCKET)).select(*names, F.col(BUCKET))
+    return frame.select(*names, F.expr(f"cast(abs(hash({_row(fields)}) % {bucket_count}) as int)").alias(BUCKET))
 
 
 def _is_plain(frame: DataFrame, fields: tuple[t.Field, ...]) -> bool:
@@ -65,63 +57,27 @@ def _is_integer(type: s.DataType | None) -> bool:
     return isinstance(type, _SPARK_INTEGERS)
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """Columns that build on one another, as SQL texts."""
-
-    texts: list[tuple[str, str]] = field(default_factory=list)
-
-    def add(self, text: str) -> str:
-        name = _STEP.format(len(self.texts))
-        self.texts.append((name, text))
-        return name
+def _row(fields: tuple[t.Field, ...]) -> str:
+    """The bytes of the BinaryRow: a header of zeros, then each column with its lowest byte first."""
+    first, *others = (f"hex({_reversed(_number(one))})" for one in fields)
+    slots = [f"lpad({first}, 32, '0')", *(f"lpad({one}, 16, '0')" for one in others)]
+    return f"unhex({slots[0]})" if not others else f"unhex(concat({', '.join(slots)}))"
 
 
-def _bucket_text(steps: _Steps, fields: tuple[t.Field, ...], bucket_count: int) -> str:
-    state = str(_mix_header())
-    for word in _words(steps, fields):
-        state = steps.add(f"{state} ^ {_mixed(steps, word)}" if word != "0" else state)
-        state = steps.add(f"({_rotated(state, 13)} * 5 + {_ADD}) & {_MASK}")
-    state = steps.add(f"{state} ^ {8 + 8 * len(fields)}")
-    for shift, factor in ((16, _FINAL_1), (13, _FINAL_2)):
-        state = steps.add(f"{state} ^ shiftrightunsigned({state}, {shift})")
-        state = steps.add(_product(state, factor))
-    state = steps.add(f"{state} ^ shiftrightunsigned({state}, 16)")
-    signed = f"({state} - if({state} >= {2**31}, {2**32}, 0L))"
-    return f"abs({signed} % {bucket_count})"
+def _number(field: t.Field) -> str:
+    """The value of the column's slot."""
+    name = f"`{field.name.replace('`', '``')}`"
+    value = f"unix_date({name})" if isinstance(field.type, t.Date) else name
+    number = f"coalesce(cast({value} as bigint), 0L)"
+    mask = _BITS.get(field.type.__class__)
+    return number if mask is None else f"({number} & {mask}L)"
 
 
-def _words(steps: _Steps, fields: tuple[t.Field, ...]) -> Iterator[str]:
-    """The 32-bit words of the slots of the key's columns, the low one first."""
-    for one in fields:
-        name = f"`{one.name.replace('`', '``')}`"
-        value = f"unix_date({name})" if isinstance(one.type, t.Date) else name
-        number = steps.add(f"coalesce(cast({value} as bigint), 0L)")
-        yield steps.add(f"{number} & {_BITS.get(one.type.__class__, _MASK)}L")
-        yield steps.add(f"shiftrightunsigned({number}, 32)") if isinstance(one.type, t.BigInt) else "0"
-
-
-def _mixed(steps: _Steps, word: str) -> str:
-    first = steps.add(_product(word, _C1))
-    return steps.add(_product(steps.add(_rotated(first, 15)), _C2))
-
-
-def _product(word: str, factor: int) -> str:
-    """The product modulo 2^32, by the halves of the factor."""
-    low, high = factor & 0xFFFF, factor >> 16
-    return f"({word} * {low}L + (({word} * {high}L) & 65535L) * 65536L) & {_MASK}"
-
-
-def _rotated(word: str, bits: int) -> str:
-    return f"((shiftleft({word}, {bits}) | shiftrightunsigned({word}, {32 - bits})) & {_MASK})"
-
-
-def _mix_header() -> int:
-    """The state behind the two words of the header, which are zero where nothing is null."""
-    state = _SEED
-    for _ in range(2):
-        state = ((state << 13 | state >> 19) * 5 + _ADD) & _MASK
-    return state
+def _reversed(number: str) -> str:
+    """The number with its eight bytes in reverse order."""
+    low = [f"shiftleft({number} & {0xFF << 8 * byte}L, {56 - 16 * byte})" for byte in range(4)]
+    high = [f"shiftrightunsigned({number}, {16 * byte - 56}) & {0xFF << 8 * (7 - byte)}L" for byte in range(4, 8)]
+    return " | ".join(f"({part})" for part in (*low, *high))
 
 
 def _python_bucket(fields: tuple[t.Field, ...], bucket_count: int, function: str) -> Column:

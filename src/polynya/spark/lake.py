@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -16,9 +16,11 @@ from polynya.model.partition import SpecValue
 from polynya.model.predicate import Predicate
 from polynya.model.schema import Schema
 from polynya.spark import scan, write
+from polynya.spark.compact import SparkRunner
 from polynya.spark.types import from_spark_schema
 from polynya.table import history
 from polynya.table.commit import Author, Commit
+from polynya.table.compaction import CompactionReport
 from polynya.table.plan import Plan
 
 
@@ -76,12 +78,15 @@ class LakeTable:
         tag: str | None = None,
         time: int | datetime | None = None,
         branch: str | None = None,
+        read_optimized: bool = False,
     ) -> DataFrame:
         """The rows as they are now, or were at a snapshot, tag or time (milliseconds or a datetime), on a branch.
 
-        The files are planned now; a DataFrame does not follow later commits.
+        The files are planned now; a DataFrame does not follow later commits. With `read_optimized` the rows of a
+        primary-key table are those that its last full compaction left, which need no merge.
         """
-        reader, plan = plan_read(view(self.table, snapshot_id, tag, time, branch), where, columns)
+        seen = view(self.table, snapshot_id, tag, time, branch)
+        reader, plan = plan_read(seen, where, columns, read_optimized=read_optimized)
         return scan.read_plan(self.spark, reader, plan)
 
     def explain(
@@ -120,6 +125,23 @@ class LakeTable:
         request = write.request_of(mode, partition, overwrite=overwrite, rowkind=rowkind, author=author)
         return write.write_frame(self.spark, self.table.refresh(), df, request)
 
+    def compact(
+        self,
+        full: bool = False,
+        where: str | Predicate | None = None,
+        order_by: Iterable[str] = (),
+        order: str | None = None,
+        dry_run: bool = False,
+    ) -> Commit | CompactionReport:
+        """Put files together where it is due, or (full) as far as it goes; `where` names partitions by their values.
+
+        With `order_by` the partitions of an append table are rewritten in the order of these columns: "sort", "zorder"
+        or "hilbert". Tasks are committed in batches as they are done; the answer is for all commits together. A dry run
+        only says what it would do.
+        """
+        runner = SparkRunner(self.spark)
+        return self.table.compact(full, where, order_by, order, dry_run, runner=runner)
+
 
 def view(
     table: api.Table, snapshot_id: int | None, tag: str | None, time: int | datetime | None, branch: str | None
@@ -139,9 +161,12 @@ def _time_ms(time: int | datetime | None) -> int | None:
     return int(time.timestamp() * 1000)
 
 
-def plan_read(table: api.Table, where: str | Predicate | None, columns: Iterable[str] | None) -> tuple[Reader, Plan]:
+def plan_read(
+    table: api.Table, where: str | Predicate | None, columns: Iterable[str] | None, *, read_optimized: bool = False
+) -> tuple[Reader, Plan]:
     """The plan of a read, and the reader that can carry it out anywhere."""
-    plan = table.scan(where, columns).plan()
+    asked = table.scan(where, columns)
+    plan = replace(asked, request=replace(asked.request, top_level_only=read_optimized)).plan()
     ids = plan.files["schema_id"].unique().to_pylist()
     schemas = {id: table.schema if id == table.schema.id else history.read_schema(table.root, id) for id in ids}
     return reader_of(plan, table.root.storage, schemas, None), plan

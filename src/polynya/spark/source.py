@@ -38,7 +38,7 @@ from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.options import find_option
 from polynya.paimon.snapshot import CommitKind
 from polynya.spark.lake import plan_read, view
-from polynya.spark.tasks import decode_table, encode_table, read_files, require_reachable, shared_budget, task_files
+from polynya.spark.tasks import decode_table, encode_table, read_files, read_tasks, require_reachable, shared_budget
 from polynya.spark.types import to_spark_schema
 from polynya.spark.write import (
     MESSAGES,
@@ -152,7 +152,7 @@ class _Reading(DataSourceReader):  # type: ignore[misc]  # pyspark is not follow
         """The tasks; Spark turns none of them into one without a value."""
         if self._files.num_rows == 0:
             return []
-        return [InputPartition(encode_table(files)) for files in task_files(self._files, TASKS)]
+        return [InputPartition(encode_table(files)) for files in read_tasks(self._reader, self._files, TASKS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

@@ -1,7 +1,8 @@
 """Reading in Python workers: files that need our reader, packed into tasks.
 
-A section is the least that can be read alone: a file, or files that must be merged. Sections go to tasks so that all
-get about the same number of bytes, several small ones to one task; the sections of one bucket may go to several.
+A section is the least that can be read alone: a file, or files that must be merged, for all of their keys or for a
+range. Sections go to tasks so that all get about the same number of bytes, several small ones to one task; the sections
+of one bucket may go to several.
 A task is a row of a small DataFrame, placed exactly by its number, and turned into rows by `mapInArrow`.
 """
 
@@ -21,8 +22,10 @@ from pyspark.sql import functions as F
 from polynya.arrow.budget import default_budget_bytes
 from polynya.arrow.read import Reader, read_split
 from polynya.errors import UnsupportedError
+from polynya.model.arrow_types import to_arrow_type
 from polynya.spark.types import to_spark_schema, to_transfer, transfer_schema
 from polynya.storage.protocol import Storage
+from polynya.table.key_ranges import cut_sections
 from polynya.table.plan import Splits
 
 TASK_BYTES = 64 * 2**20  # what a task should have to do, to be worth its start
@@ -35,13 +38,21 @@ BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def task_files(files: pa.Table, parallelism: int, *, by_bucket: bool = False) -> list[pa.Table]:
     """The files of each task, in the order of the plan; `by_bucket` keeps the files of a bucket together."""
     inverse = _bucket_numbers(files) if by_bucket else np.unique(files["section"].to_numpy(), return_inverse=True)[1]
-    weights: Weights = np.bincount(inverse, weights=files["file_size"].to_numpy()).astype(np.float64)
+    sizes = files["weight" if "weight" in files.column_names else "file_size"].to_numpy()
+    weights: Weights = np.bincount(inverse, weights=sizes).astype(np.float64)
     count = task_count(weights, parallelism)
     owner = balance(weights, count)[inverse]
     order = np.argsort(owner, kind="stable")
     bounds = np.searchsorted(owner[order], np.arange(count + 1))
     placed = files.take(pa.array(order))
     return [placed.slice(start, end - start) for start, end in itertools.pairwise(bounds.tolist())]
+
+
+def read_tasks(reader: Reader, files: pa.Table, parallelism: int) -> list[pa.Table]:
+    """The files of each task of a read; what must be merged and is too much for one goes to several, by key ranges."""
+    key_types = [to_arrow_type(field.type) for field in reader.schema.key_fields]
+    share = int(pc.sum(files["file_size"]).as_py() or 0) // parallelism
+    return task_files(cut_sections(files, key_types, max(share, TASK_BYTES_MIN)), parallelism)
 
 
 def _bucket_numbers(files: pa.Table) -> npt.NDArray[np.int64]:
@@ -77,8 +88,7 @@ def parallelism_of(spark: SparkSession) -> int:
 def python_frame(spark: SparkSession, reader: Reader, files: pa.Table) -> DataFrame:
     """The rows of the files, read by our reader on the workers."""
     require_reachable(reader.storage)
-    parallelism = parallelism_of(spark)
-    packed = [encode_table(one) for one in task_files(files, parallelism)]
+    packed = [encode_table(one) for one in read_tasks(reader, files, parallelism_of(spark))]
     numbers = pa.array(range(len(packed)), pa.int32())
     frame = spark.createDataFrame(pa.table({"task": numbers, "files": pa.array(packed, pa.binary())}))
     placed = frame.repartitionById(len(packed), F.col("task"))

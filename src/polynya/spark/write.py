@@ -2,7 +2,7 @@
 
 | table | rows go |
 |---|---|
-| without buckets | where they are: no shuffle |
+| without buckets | where they are: no shuffle, unless 'partition.sink-strategy' asks for one by partition |
 | with fixed buckets | by one shuffle, so that a task has all rows of a bucket |
 
 A task answers with one row: the manifest entries of its files, or an error that no retry would cure. Names of data
@@ -11,7 +11,6 @@ visible before the commit.
 """
 
 import contextlib
-import importlib
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,11 +18,12 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from polynya import api
+from polynya.arrow.compact_table import Runner, compact_after_write
 from polynya.arrow.ingest import WriteRequest, bucket_state, overwrite_of, overwritten_spec, prepared
 from polynya.arrow.twin import publish_after_commit
 from polynya.arrow.write import TableWriter, WriteSpec
@@ -37,25 +37,28 @@ from polynya.errors import (
 )
 from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.options import require_writable
-from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE
+from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE, OVERWRITE_UPGRADE, PARTITION_SINK_STRATEGY
 from polynya.model.partition import SpecValue
 from polynya.model.schema import Schema
 from polynya.paimon import manifest
 from polynya.paimon.snapshot import CommitKind
+from polynya.spark.answers import error_of, told
 from polynya.spark.buckets import BUCKET, with_bucket
+from polynya.spark.compact import SparkRunner
 from polynya.spark.filters import column_of
+from polynya.spark.own_files import delete_own, named_uuid
 from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable
 from polynya.spark.types import incoming_schema
 from polynya.storage.protocol import Storage
 from polynya.table import group
 from polynya.table.commit import Author, Commit, Target, find_repeated
+from polynya.table.compaction import upgraded
 from polynya.table.edit import Change, Edit
 from polynya.table.paths import data_paths
 
 GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at a time
 MESSAGE = "entries binary, error_class string, error string"
 MESSAGES = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
-_OWN_NAME = 18  # characters of a file's uuid that are those of the write
 BUCKET_COLUMNS = ["partition", "bucket"]
 
 
@@ -78,7 +81,7 @@ class WriteJob:
 
     def new_uuid(self) -> str:
         """A new name for files of this write."""
-        return self.write_id[:_OWN_NAME] + str(uuid.uuid4())[_OWN_NAME:]
+        return named_uuid(self.write_id)
 
 
 def request_of(
@@ -116,7 +119,7 @@ def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request
     except BaseException:
         delete_written(job)
         raise
-    return commit_messages(table, request, job, messages)
+    return commit_messages(table, request, job, messages, runner=SparkRunner(spark))
 
 
 def find_done(target: Target, request: WriteRequest) -> Commit | None:
@@ -151,9 +154,15 @@ def entries_of(messages: pa.Table) -> pa.Table:
 
 
 def commit_messages(
-    table: api.Table, request: FrameRequest, job: WriteJob, messages: pa.Table, *, shares_buckets: bool = False
+    table: api.Table,
+    request: FrameRequest,
+    job: WriteJob,
+    messages: pa.Table,
+    *,
+    shares_buckets: bool = False,
+    runner: Runner | None = None,
 ) -> Commit:
-    """Commit what the tasks wrote; where one of them was refused, nothing.
+    """Commit what the tasks wrote, or nothing where one of them was refused; then compact the buckets that are due.
 
     With `shares_buckets` tasks that write to one bucket have taken care that their rows are numbered apart.
     """
@@ -162,7 +171,7 @@ def commit_messages(
     target = Target(table.root, table.schema)
     try:
         if failed:
-            raise _error_of(**failed[0])
+            raise error_of(failed[0]["error_class"], failed[0]["error"])
         if table.schema.primary_key and not shares_buckets:
             _require_single_owner(messages)
         made = group.commit(target, _change(table, request, job, files), request.rows.author)
@@ -171,12 +180,15 @@ def commit_messages(
     except PolynyaError:
         delete_files(table.root.storage, files, table.schema)
         raise
+    compact_after_write(target, files, job.spec.buckets, runner)
     publish_after_commit(target)
     return made
 
 
 def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Table) -> Change:
     schema = table.schema
+    if request.rows.overwrite and schema.primary_key and OVERWRITE_UPGRADE.of(schema.options):
+        files = upgraded(files, schema)
     if request.dynamic is not None:
         dynamic = {DYNAMIC_PARTITION_OVERWRITE.key: str(request.dynamic).lower()}
         schema = replace(schema, options={**schema.options, **dynamic})
@@ -188,17 +200,24 @@ def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Ta
 
 
 def _routed(spark: SparkSession, frame: DataFrame, job: WriteJob) -> DataFrame:
-    """The frame with all rows of a bucket in one partition; unchanged where the table has no buckets."""
+    """The frame with all rows of a bucket in one partition."""
     schema, count = job.spec.schema, job.spec.buckets.bucket_count
-    if bucket_mode(schema) is not BucketMode.HASH_FIXED:
-        return frame
     names = [column_of((name,)) for name in frame.columns]
     partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
+    if bucket_mode(schema) is not BucketMode.HASH_FIXED:
+        return _by_partition(frame, partition, PARTITION_SINK_STRATEGY.of(schema.options))
     bucketed = with_bucket(frame, schema, count)
     if partition:  # how many buckets there are is not known: Spark joins small parts by itself
         return bucketed.repartition(*partition, F.col(BUCKET)).select(*names)
     tasks = min(count, int(spark.conf.get("spark.sql.shuffle.partitions", "200")))
     return bucketed.repartitionById(tasks, F.col(BUCKET)).select(*names)
+
+
+def _by_partition(frame: DataFrame, partition: list[Column], strategy: str) -> DataFrame:
+    """The frame as it comes, or with the rows of a table's partition in one of Spark's, or in several of like size."""
+    if not partition or strategy == "NONE":
+        return frame
+    return frame.repartition(*partition) if strategy == "HASH" else frame.hint("rebalance", *partition)
 
 
 def _writing(job: WriteJob) -> BatchFunction:
@@ -218,7 +237,7 @@ def write_task(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBat
         return _message(entries=encode_table(writer.finish()))
     except (InvalidInputError, UnsupportedError) as error:  # the driver raises it; a retry would end the same
         writer.abort()
-        return _message(error_class=type(error).__name__, error=str(error))
+        return _message(**told(error))
     except BaseException:
         writer.abort()
         raise
@@ -244,11 +263,6 @@ def _message(**values: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([values], schema=MESSAGES)
 
 
-def _error_of(error_class: str, error: str, entries: bytes | None) -> PolynyaError:
-    made: PolynyaError = getattr(importlib.import_module("polynya.errors"), error_class)(error)
-    return made
-
-
 def _require_single_owner(messages: pa.Table) -> None:
     """Raise ConflictError where two tasks numbered rows of one bucket: which of them is newer would be left open."""
     owned = [decode_table(data).select(BUCKET_COLUMNS) for data in messages["entries"].drop_null().to_pylist()]
@@ -271,10 +285,5 @@ def delete_files(storage: Storage, files: pa.Table, schema: Schema) -> None:
 
 
 def delete_written(job: WriteJob) -> None:
-    """Delete what a write that was never committed left on a local disk; elsewhere listing costs too much."""
-    storage, own = job.spec.storage, job.write_id[:_OWN_NAME]
-    if storage.local_path("") is None:
-        return
-    with contextlib.suppress(StorageError):
-        pages = storage.list("", recursive=True)
-        storage.delete([blob.name for page in pages for blob in page.blobs if own in blob.name.rpartition("/")[2]])
+    """Delete what a write that was never committed left on a local disk."""
+    delete_own(job.spec.storage, job.write_id)

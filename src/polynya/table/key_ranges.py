@@ -36,6 +36,51 @@ class RangePart:
     range: KeyRange = field(default_factory=KeyRange)
 
 
+AFTER, THROUGH = "after_key", "through_key"  # columns of files that are read for a range of their keys
+
+
+def range_of(files: pa.Table) -> KeyRange:
+    """The range for which the files, all of one section, are read."""
+    if AFTER not in files.column_names:
+        return KeyRange()
+    return KeyRange(files[AFTER][0].as_py(), files[THROUGH][0].as_py())
+
+
+def cut_sections(files: pa.Table, key_types: Sequence[pa.DataType], part_bytes: int) -> pa.Table:
+    """The files of a plan with sections that are much larger than a part cut into ranges, which are sections too.
+
+    A file stands there once for each range that it reaches into. The column `weight` tells its bytes, or its share in
+    those of the range.
+    """
+    sections = files["section"].to_numpy()
+    sizes = np.bincount(sections, files["file_size"].to_numpy())
+    merged = np.bincount(sections, ~np.asarray(files["raw"])) > 0
+    heavy = np.flatnonzero(merged & (sizes > 1.5 * part_bytes)) if can_cut(key_types) else np.zeros(0, np.int64)
+    cut = [_whole(files.filter(pa.array(~np.isin(sections, heavy))))]
+    number = len(sizes)
+    for section in heavy.tolist():
+        for part in cut_by_key(files.filter(pa.array(sections == section)), key_types, part_bytes):
+            cut.append(_ranged(part, number))
+            number += 1
+    return pa.concat_tables(cut)
+
+
+def _whole(files: pa.Table) -> pa.Table:
+    none = pa.nulls(files.num_rows, pa.binary())
+    weights = files["file_size"].cast(pa.float64())
+    return files.append_column("weight", weights).append_column(AFTER, none).append_column(THROUGH, none)
+
+
+def _ranged(part: RangePart, section: int) -> pa.Table:
+    files, count = part.files, part.files.num_rows
+    numbers = pa.array(np.full(count, section), pa.int64())
+    files = files.set_column(files.schema.get_field_index("section"), "section", numbers)
+    files = files.append_column("weight", pa.array(np.full(count, part.size_bytes / count)))
+    for name, key in ((AFTER, part.range.after), (THROUGH, part.range.through)):
+        files = files.append_column(name, pa.array([key] * count, pa.binary()))
+    return files
+
+
 def can_cut(key_types: Sequence[pa.DataType]) -> bool:
     """Whether keys of these types have one order everywhere: NaN and the two zeros of floats have not."""
     return bool(key_types) and not any(pa.types.is_floating(type) for type in key_types)
