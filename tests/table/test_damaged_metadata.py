@@ -53,3 +53,12 @@ def test_a_bucket_that_cannot_be_is_corrupt(table):
     data = manifest.encode(entries.set_column(entries.schema.get_field_index("bucket"), "bucket", buckets))
     with pytest.raises(polynya.CorruptFileError, match="_BUCKET: expected -2 or more, found less"):
         manifest.decode([AvroSource("manifest-x", data)])
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 20])
+def test_a_deletion_vector_that_is_cut_short_is_corrupt(tmp_path, size_bytes):
+    root = shutil.copytree(golden_table("dv_pk"), tmp_path / "t")
+    for path in (root / "index").iterdir():
+        path.write_bytes(path.read_bytes()[:size_bytes])
+    with pytest.raises(polynya.CorruptFileError, match="index/index-"):
+        polynya.open_table(root).scan().to_arrow()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from io import FileIO
 from typing import BinaryIO, cast
 
-from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from polynya.errors import AlreadyExistsError, CorruptFileError, InvalidInputError, NotFoundError, StorageError
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
 from polynya.storage.protocol import PAGE_BLOB_COUNT, Blob, Page
 
@@ -59,7 +59,7 @@ class LocalStorage:
                 data = file.read(length)
                 if len(data) == length:
                     return data
-        raise StorageError(f"{path}: expected {length} bytes from byte {start}, found {size} bytes in all")
+        raise CorruptFileError(f"{path}: expected {length} bytes from byte {start}, found {size} bytes in all")
 
     def size(self, name: str) -> int:
         """Return the size in bytes."""

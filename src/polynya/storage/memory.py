@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
 
-from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError, UnsupportedError
+from polynya.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+)
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
 from polynya.storage.protocol import Blob, Page, pages_of
 
@@ -49,7 +55,7 @@ class MemoryStorage:
         require_range(name, start, length)
         data = self._find(name)[0]
         if start + length > len(data):
-            raise StorageError(
+            raise CorruptFileError(
                 f"{self._show(name)}: expected {length} bytes from byte {start}, found {len(data)} bytes in all"
             )
         return data[start : start + length]

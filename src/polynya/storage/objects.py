@@ -18,7 +18,7 @@ from obstore.exceptions import AlreadyExistsError as ObstoreAlreadyExistsError
 from obstore.exceptions import BaseError, UnknownConfigurationKeyError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from polynya.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from polynya.errors import AlreadyExistsError, CorruptFileError, InvalidInputError, NotFoundError, StorageError
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
 from polynya.storage.protocol import PAGE_BLOB_COUNT, Blob, Page, pages_of
 
@@ -70,12 +70,22 @@ class ObjectStorage:
         if not length:
             data, enough = b"", start <= self.size(name)
         else:
-            with self._reading(name) as key:
-                data = bytes(obstore.get_range(self._store, key, start=start, length=length))
+            data = self._read_up_to(name, start, length)
             enough = len(data) == length
         if not enough:
-            raise StorageError(f"{self._show(name)}: expected {length} bytes from byte {start}, found {len(data)}")
+            raise CorruptFileError(f"{self._show(name)}: expected {length} bytes from byte {start}, found {len(data)}")
         return data
+
+    def _read_up_to(self, name: str, start: int, length: int) -> bytes:
+        """The bytes of the range that the blob has."""
+        try:
+            with self._reading(name) as key:
+                return bytes(obstore.get_range(self._store, key, start=start, length=length))
+        except StorageError:
+            # A range that begins past the end is refused in the words of any other failure.
+            if start + length <= self.size(name):
+                raise
+            return b""
 
     def size(self, name: str) -> int:
         """Return the size in bytes."""

@@ -56,7 +56,7 @@ class Storage(Protocol):
         """Return the whole blob."""
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        """Return exactly `length` bytes from `start`; StorageError when the blob ends before that."""
+        """Return exactly `length` bytes from `start`; CorruptFileError when the blob ends before that."""
 
     def size(self, name: str) -> int:
         """Return the size in bytes."""

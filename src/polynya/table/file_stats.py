@@ -108,9 +108,8 @@ def named_fields(schema: Schema, names: list[str] | None) -> tuple[Field, ...] |
     known = {field.name: field for field in (ROW_ID, SEQUENCE_NUMBER, *schema.fields)}
     strange = [name for name in names if name not in known]
     if strange:
-        raise CorruptFileError(
-            f"columns of a manifest entry: expected those of schema {schema.id}, found {', '.join(map(repr, strange))}"
-        )
+        found = ", ".join(map(repr, strange))
+        raise CorruptFileError(f"columns of a manifest entry: expected columns of schema {schema.id}, found {found}")
     return tuple(known[name] for name in names)
 
 
