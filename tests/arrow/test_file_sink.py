@@ -6,8 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import polynya
+from polynya.arrow.files.page_index import PageIndex
 
 KB = 1024
+MB = 1024 * KB
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("note", pa.string())])
 
 
@@ -56,3 +58,12 @@ def test_row_groups_hold_no_more_than_the_block_size(tmp_path):
     assert len(sizes) > 5
     assert max(sizes) < 1.1 * 256 * KB
     assert min(sizes[:-1]) > 0.8 * 256 * KB
+
+
+def test_pages_of_wide_rows_are_near_the_page_size(tmp_path):
+    table = table_of(tmp_path, {"parquet.page.size": "1 mb"})
+    table.write(wide_rows(1000, size=16 * KB))
+    (name,) = table.refresh().system("files")["file_path"].to_pylist()
+    with pa.OSFile(name) as source:
+        pages = PageIndex(pq.ParquetFile(source), source, name).pages(0, 1)
+    assert max(pages.sizes) < 2.2 * MB

@@ -9,7 +9,7 @@
 
 What stays outside of the budget, for each file that is open: of Parquet the pages at hand, one of every column that is
 read (and the stored bytes of a row group, when the file is not on a local disk); of ORC a stripe; of Avro the stored
-file. No batch has fewer than 1,024 rows because of its size.
+file. No batch is made smaller than 64 KiB, or than a row.
 """
 
 import os

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import pyarrow.parquet as pq
 
-from polynya.arrow.files.protocol import FEW_ROWS, BatchSize
+from polynya.arrow.files.protocol import BatchSize
 
 _VALUE_BYTES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "FIXED_LEN_BYTE_ARRAY": 16}
 _OTHER_VALUE_BYTES = 8
+_FIRST_ROWS = 64
 
 
 def batch_rows(file: pq.ParquetFile, leaves: Sequence[int], row_groups: Sequence[int], size: BatchSize) -> int:
@@ -21,14 +22,16 @@ def batch_rows(file: pq.ParquetFile, leaves: Sequence[int], row_groups: Sequence
     group = file.metadata.row_group(row_groups[0])
     if group.num_rows <= 0:
         return size.rows
-    columns = {leaf: group.column(leaf) for leaf in leaves}
-    known = sum(_known_bytes(column) for column in columns.values()) / group.num_rows
-    unknown = [leaf for leaf, column in columns.items() if _is_coded_text(column)]
-    row_bytes = known + (_seen_row_bytes(file, row_groups[0], unknown) if unknown else 0)
-    return min(size.rows, max(FEW_ROWS, int(size.size_bytes / max(1.0, row_bytes))))
+    texts = [leaf for leaf in leaves if _is_coded_text(group.column(leaf))]
+    others = [leaf for leaf in leaves if leaf not in texts]
+    row_bytes = sum(_stored_bytes(group.column(leaf)) for leaf in others) / group.num_rows
+    if texts:
+        stored = sum(_stored_bytes(group.column(leaf)) for leaf in texts) / group.num_rows
+        row_bytes += max(stored, _seen_row_bytes(file, row_groups[0], texts))
+    return size.fitting_rows(row_bytes)
 
 
-def _known_bytes(column: pq.ColumnChunkMetaData) -> int:
+def _stored_bytes(column: pq.ColumnChunkMetaData) -> int:
     width = _VALUE_BYTES.get(column.physical_type, _OTHER_VALUE_BYTES)
     return max(int(column.total_uncompressed_size), int(column.num_values) * width)
 
@@ -38,5 +41,5 @@ def _is_coded_text(column: pq.ColumnChunkMetaData) -> bool:
 
 
 def _seen_row_bytes(file: pq.ParquetFile, row_group: int, leaves: list[int]) -> float:
-    rows = next(file.reader.iter_batches(FEW_ROWS, [row_group], leaves, use_threads=False), None)
+    rows = next(file.reader.iter_batches(_FIRST_ROWS, [row_group], leaves, use_threads=False), None)
     return float(rows.nbytes / rows.num_rows) if rows is not None and rows.num_rows else 0.0

@@ -44,6 +44,7 @@ _CODECS = {"none": "none", "uncompressed": "none"} | {
 }
 _ROW_GROUP_BYTES = 128 * 1024 * 1024
 _FOOTER_VALUE_BYTES = 4096  # a longer bound is left out of the footer
+_PAGE_STEP_ROWS = 64  # between two looks at the size of a page
 _EXACT = Context(prec=40)
 _FIRST_RATIO = 1.0  # of encoded to Arrow bytes, the most there can be, until a row group has told the real one
 _PAGE_ARGUMENTS = {
@@ -127,6 +128,7 @@ class ParquetWriter:
             store_decimal_as_integer=True,
             write_time_adjusted_to_utc=True,
             write_page_index=True,
+            write_batch_size=_PAGE_STEP_ROWS,
             metadata_collector=self._footers,
             **arguments,
         )

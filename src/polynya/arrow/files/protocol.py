@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from polynya.arrow.stats import ColumnStats
 
-FEW_ROWS = 1024  # no batch is made smaller for its size
+BATCH_BYTES_MIN = 64 * 1024  # smaller ones would cost more than they save
 WIDE_ROW_BYTES = 1024
 
 
@@ -20,7 +20,11 @@ class BatchSize(NamedTuple):
     @property
     def wide_rows(self) -> int:
         """How many rows there is room for when each of them is wide."""
-        return min(self.rows, max(FEW_ROWS, self.size_bytes // WIDE_ROW_BYTES))
+        return self.fitting_rows(WIDE_ROW_BYTES)
+
+    def fitting_rows(self, row_bytes: float) -> int:
+        """How many rows of a width there is room for, at least one."""
+        return min(self.rows, max(1, int(max(self.size_bytes, BATCH_BYTES_MIN) / max(1.0, row_bytes))))
 
 
 class PositionedBatch(NamedTuple):
