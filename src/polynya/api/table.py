@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import pyarrow as pa
@@ -265,6 +265,10 @@ class Table:
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
     @_naming_manifests
+    def require_writable(self) -> None:
+        """Raise UnsupportedError, naming the reason, for a table that cannot be written to."""
+        options.require_writable(self.schema)
+
     def delete(self, where: str | Predicate, *, engine: Engine | None = None) -> Commit:
         """Delete the rows that match; a row for which the condition is unknown stays.
 
@@ -434,8 +438,15 @@ class Table:
                 raise InvalidInputError(f"where: '{path[0]}' is not a partition column; the table has {known}")
         return predicate
 
+    @cached_property
+    def _schemas(self) -> dict[int, Schema]:
+        return {self.schema.id: self.schema}
+
     def _schema_of(self, id: int) -> Schema:
-        return self.schema if id == self.schema.id else history.read_schema(self.root, id)
+        """A version of the schema, which each view reads at most once."""
+        if id not in self._schemas:
+            self._schemas[id] = history.read_schema(self.root, id)
+        return self._schemas[id]
 
 
 def _required(where: str | Predicate | None) -> str | Predicate:

@@ -34,10 +34,12 @@ class AvroKind:
         """The schema of a decoded table."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
-    def decode(self, files: Sequence[AvroSource], names: Sequence[str] | None = None) -> Decoded:
-        """Decode the named columns (all when None) of every record of every file, in order."""
+    def decode(
+        self, files: Sequence[AvroSource], names: Sequence[str] | None = None, holding: Sequence[bytes] = ()
+    ) -> Decoded:
+        """Decode the named columns (all when None) of every record, in order; with `holding` of some blocks only."""
         wanted = self.columns if names is None else [self._column(name) for name in names]
-        decoded = decode_columns(files, [_VERSION, *wanted])
+        decoded = decode_columns(files, [_VERSION, *wanted], holding)
         self._check_version(decoded)
         table = decoded.table.drop_columns([_VERSION.name])
         return Decoded(table, decoded.names, decoded.row_ends)

@@ -109,9 +109,11 @@ def decode(files: Sequence[AvroSource], columns: Sequence[str] | None = None) ->
     return decode_sources(files, columns).table
 
 
-def decode_sources(files: Sequence[AvroSource], columns: Sequence[str] | None = None) -> Decoded:
-    """As `decode`, with where the entries of each manifest end."""
-    decoded = _KIND.decode(files, columns)
+def decode_sources(
+    files: Sequence[AvroSource], columns: Sequence[str] | None = None, partitions: Sequence[bytes] = ()
+) -> Decoded:
+    """As `decode`, with where the entries of each manifest end; at least the entries of the partitions, if given."""
+    decoded = _KIND.decode(files, columns, partitions)
     check_codes(decoded, "kind", "ADD", "DELETE")
     check_codes(decoded, "file_source", *FILE_SOURCES)
     _check_buckets(decoded)

@@ -24,28 +24,21 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class BucketFilter:
-    """The bucket keys that a filter allows, as columns; None when it does not fix them all."""
+    """The bucket keys that a filter allows, as columns; None when it does not fix them all.
+
+    A key column whose type has changed hashes otherwise in files of an older schema, so it prunes nothing there.
+    """
 
     schema: Schema
+    schema_of: Callable[[int], Schema]
     keys: pa.Table | None = None
-    bucket_counts: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, predicate: Predicate, schema: Schema, schema_of: Callable[[int], Schema]) -> "BucketFilter":
-        """What the predicate says of the bucket key of a table with fixed buckets.
-
-        A key column whose type has changed hashes otherwise in old files, so it prunes nothing.
-        """
+        """What the predicate says of the bucket key of a table with fixed buckets."""
         if bucket_mode(schema) not in (BucketMode.HASH_FIXED, BucketMode.POSTPONE):
-            return cls(schema)
-        key = schema.select(bucket_key(schema))
-        keys = bucket_candidates(predicate, key)
-        if keys is None:
-            return cls(schema)
-        versions = [schema_of(id) for id in range(schema.id + 1)]
-        if any(_types_of(version, key) != _types_of(schema, key) for version in versions):
-            return cls(schema)
-        return cls(schema, keys, frozenset(BUCKET.of(version.options) for version in versions))
+            return cls(schema, schema_of)
+        return cls(schema, schema_of, bucket_candidates(predicate, schema.select(bucket_key(schema))))
 
     def mask(self, files: pa.Table) -> Mask:
         """Which of the entries may hold rows of the keys."""
@@ -57,20 +50,35 @@ class BucketFilter:
             if total > 0:
                 here = totals == total
                 keep[here] = np.isin(buckets[here], self._buckets(int(total)))
+        for id in pc.unique(files["schema_id"]).to_pylist():
+            if not self._hashes_alike(id):
+                keep |= files["schema_id"].to_numpy() == id
         return keep
 
     def may_hold(self, metas: pa.Table) -> Mask:
         """Which manifests may hold such entries, by their range of buckets; all, if the number of buckets changed."""
         keep = np.ones(metas.num_rows, bool)
-        if self.keys is None or len(self.bucket_counts) != 1 or min(self.bucket_counts) <= 0:
+        total = BUCKET.of(self.schema.options)
+        if self.keys is None or total <= 0:
             return keep
         low, high = (pc.fill_null(metas[name], 0).to_numpy() for name in ("min_bucket", "max_bucket"))
         known = np.asarray(pc.and_(pc.is_valid(metas["min_bucket"]), pc.is_valid(metas["max_bucket"])))
-        allowed = self._buckets(min(self.bucket_counts))
+        allowed = self._buckets(total)
         first = np.searchsorted(allowed, low, side="left")
         hit = (first < len(allowed)) & (np.append(allowed, -1)[first] <= high)
+        if hit[known].all() or not self._always_had(total):  # older schemas are read only where it matters
+            return keep
         keep[known] = hit[known]
         return keep
+
+    def _always_had(self, total: int) -> bool:
+        """Whether every version of the schema has that many buckets, and a key that hashes alike."""
+        ids = range(self.schema.id + 1)
+        return all(self._hashes_alike(id) and BUCKET.of(self.schema_of(id).options) == total for id in ids)
+
+    def _hashes_alike(self, schema_id: int) -> bool:
+        key = self.schema.select(bucket_key(self.schema))
+        return schema_id == self.schema.id or _types_of(self.schema_of(schema_id), key) == _types_of(self.schema, key)
 
     def _buckets(self, total: int) -> npt.NDArray[np.int32]:
         """The buckets of the keys out of `total`, ascending."""

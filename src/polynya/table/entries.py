@@ -22,6 +22,8 @@ from polynya.table.manifest_cache import SHARED
 ADD, DELETE, IDENTITY = manifest.ADD, manifest.DELETE, manifest.IDENTITY
 EMPTY_ROW = bytes(12)  # a BinaryRow without fields
 
+ManifestFile = tuple[str, int]  # its name and size in bytes
+
 _READERS = ThreadPoolExecutor(thread_name_prefix="polynya-manifests")
 
 
@@ -40,23 +42,42 @@ def read_lists(root: TableRoot, names: Iterable[str]) -> pa.Table:
     return manifest_list.decode([source_of(root.storage, name) for name in names])
 
 
-def read_entries(root: TableRoot, metas: pa.Table, columns: Sequence[str] | None = None) -> pa.Table:
+def read_entries(
+    root: TableRoot, metas: pa.Table, columns: Sequence[str] | None = None, partitions: Sequence[bytes] = ()
+) -> pa.Table:
     """The entries of the manifests, in the order of `metas`, with only the columns asked for.
 
-    Manifests that the process has not decoded before are decoded together, on all cores.
+    Manifests that the process has not decoded before are decoded together, on all cores. With `partitions` entries of
+    other partitions may be missing: a manifest that is looked into for the first time is decoded in part.
     """
     wanted = tuple(columns) if columns is not None else tuple(manifest.SCHEMA.names)
     location = root.storage.location
     files = list(zip(metas["file_name"].to_pylist(), metas["file_size"].to_pylist(), strict=True))
     held = {one: _find_decoded(location, *one, wanted) for one in files}
     missing = [one for one in files if held[one] is None]
-    sources = list(_READERS.map(lambda one: source_of(root.storage, *one), missing))
-    decoded = manifest.decode_sources(sources, wanted)
-    for one, start, end in zip(missing, (0, *decoded.row_ends), decoded.row_ends, strict=False):
-        held[one] = decoded.table.slice(start, end - start)
-        SHARED.put((location, *one), held[one])
-        manifest_image.put(location, *one, held[one])
-    return pa.concat_tables([held[one] for one in files]) if files else decoded.table
+    glances = [one for one in missing if partitions and SHARED.is_first_glance((location, *one))]
+    held |= _decode(root, glances, wanted, partitions)
+    whole = _decode(root, [one for one in missing if one not in set(glances)], wanted)
+    for one, table in whole.items():
+        SHARED.put((location, *one), table)
+        manifest_image.put(location, *one, table)
+    held |= whole
+    return pa.concat_tables([held[one] for one in files]) if files else manifest.empty().select(list(wanted))
+
+
+def _decode(
+    root: TableRoot, files: Sequence[ManifestFile], columns: Sequence[str], partitions: Sequence[bytes] = ()
+) -> dict[ManifestFile, pa.Table]:
+    """The entries of each manifest."""
+    if not files:
+        return {}
+    sources = list(_READERS.map(lambda one: source_of(root.storage, *one), files))
+    decoded = manifest.decode_sources(sources, columns, partitions)
+    starts = (0, *decoded.row_ends)
+    return {
+        one: decoded.table.slice(start, end - start)
+        for one, start, end in zip(files, starts, decoded.row_ends, strict=False)
+    }
 
 
 def _find_decoded(location: str, name: str, size_bytes: int, columns: Sequence[str]) -> pa.Table | None:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 import pyarrow as pa
 
 DEFAULT_BYTES = 512 * 2**20
+GLANCES_MAX = 100_000
 
 
 class ManifestCache:
@@ -20,6 +21,7 @@ class ManifestCache:
         self.size_bytes_max = size_bytes_max
         self._tables: OrderedDict[Hashable, pa.Table] = OrderedDict()
         self._size_bytes = 0
+        self._glanced: set[Hashable] = set()
         self._lock = threading.Lock()
 
     def find(self, key: Hashable, columns: Sequence[str]) -> pa.Table | None:
@@ -31,10 +33,21 @@ class ManifestCache:
             self._tables.move_to_end(key)
             return held.select(list(columns))
 
+    def is_first_glance(self, key: Hashable) -> bool:
+        """Whether nobody has asked this before: a part will do once, a second time the whole is worth keeping."""
+        with self._lock:
+            if key in self._glanced:
+                return False
+            if len(self._glanced) >= GLANCES_MAX:
+                self._glanced.clear()
+            self._glanced.add(key)
+            return True
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._tables.clear()
+            self._glanced.clear()
             self._size_bytes = 0
 
     def put(self, key: Hashable, table: pa.Table) -> None:

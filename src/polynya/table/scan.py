@@ -3,7 +3,7 @@
 | step | drops | by |
 |---|---|---|
 | lists | manifests | partition statistics, bucket and level range of the manifest list |
-| decode | columns | only what the steps below look at |
+| decode | columns, blocks | what no step below looks at; parts of a manifest without a partition of the filter |
 | fold | entries | DELETE entries and what they take back |
 | partition | files | the filter on partition values, exactly |
 | bucket | files | the filter on the whole bucket key |
@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from polynya.codec import binary_rows
 from polynya.model import bind, evaluate
+from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options import level_count
 from polynya.model.options_data import DATA_EVOLUTION_ENABLED
@@ -42,6 +43,7 @@ from polynya.table.edit import vectors_by_file
 from polynya.table.history import TableRoot
 from polynya.table.index_prune import indexes_may_match
 from polynya.table.plan import Plan, Pruned
+from polynya.table.prune import bucket_candidates
 from polynya.table.splits import SplitRules, cut
 
 BASE_COLUMNS = (
@@ -61,6 +63,8 @@ KEY_COLUMNS = ("min_key", "max_key")
 KEY_STATS_COLUMNS = ("key_stats_min", "key_stats_max", "key_stats_null_counts")
 VALUE_STATS_COLUMNS = ("value_stats_min", "value_stats_max", "value_stats_null_counts", "value_stats_cols")
 WHOLE_ROW_ENGINES = ("deduplicate", "first-row")
+PARTITIONS_LISTED_MAX = 16
+SPELLED_ALIKE = (t.TinyInt, t.SmallInt, t.Int, t.BigInt, t.Date, t.Char, t.VarChar)  # equal values have equal bytes
 
 Mask = npt.NDArray[np.bool_]
 
@@ -122,7 +126,7 @@ class _Planner:
         with self._step("lists"):
             metas = self._metas()
         with self._step("decode"):
-            found = entries.read_entries(self.source.root, metas, self._columns())
+            found = entries.read_entries(self.source.root, metas, self._columns(), self._partitions())
         with self._step("fold"):
             live = entries.fold(found)
         self.counts |= {"entry_count": found.num_rows, "live_file_count": live.num_rows}
@@ -150,6 +154,14 @@ class _Planner:
         if not isinstance(self.by_value, AlwaysTrue):
             wanted += VALUE_STATS_COLUMNS
         return [name for name in manifest.SCHEMA.names if name in wanted]
+
+    def _partitions(self) -> list[bytes]:
+        """The partitions that the filter leaves, as manifests spell them; none where they are too many to list."""
+        fields = self.schema.partition_fields
+        if not fields or not all(isinstance(one.type, SPELLED_ALIKE) for one in fields):
+            return []
+        listed = bucket_candidates(self.by_partition, fields, PARTITIONS_LISTED_MAX)
+        return [] if listed is None or not listed.num_rows else binary_rows.encode_rows(listed.columns).to_pylist()
 
     def _prune_files(self, live: pa.Table) -> pa.Table:
         live = self._keep(live, "partition", self._partition_mask)

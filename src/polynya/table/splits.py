@@ -130,14 +130,13 @@ def _bins(weights: Ints, group: Ints, target: int) -> Ints:
     reached = np.concatenate(([0], np.cumsum(weights)))
     fits = np.searchsorted(reached, reached[:-1] + target, side="right") - 1
     group_end = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
-    end = group_end[np.searchsorted(group_end, np.arange(len(group)), side="right")]
+    end = np.repeat(group_end, np.diff(group_end, prepend=0))
     following = np.minimum(np.maximum(fits, np.arange(1, len(group) + 1)), end).tolist()
-    opens = np.zeros(len(group), np.int64)
-    start = 0
-    while start < len(following):
+    opens, start = bytearray(len(group)), 0  # a bytearray is written to three times as fast as an array
+    while start < len(opens):
         opens[start] = 1
         start = following[start]
-    return np.cumsum(opens) - 1
+    return np.cumsum(np.frombuffer(opens, np.uint8), dtype=np.int64) - 1
 
 
 def _weights(files: pa.Table, rules: SplitRules) -> Ints:
