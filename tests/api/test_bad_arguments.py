@@ -64,6 +64,13 @@ def test_a_blob_needs_data_evolution(warehouse):
         warehouse.create_table("db.t", schema)
 
 
+def test_a_format_that_nobody_knows_and_a_row_without_members_are_refused(warehouse):
+    with pytest.raises(polynya.InvalidInputError, match=r"'file\.format': expected one of parquet"):
+        warehouse.create_table("db.t", COLUMNS, options={"file.format": "xls"})
+    with pytest.raises(polynya.InvalidInputError, match="column 'place': a ROW needs at least one member"):
+        warehouse.create_table("db.t", pa.schema([("place", pa.struct([]))]))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

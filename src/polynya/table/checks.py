@@ -17,6 +17,7 @@ from polynya.model.options_data import (
     BUCKET_FUNCTION_TYPE,
     BUCKET_KEY,
     DATA_EVOLUTION_ENABLED,
+    FILE_FORMAT,
     METADATA_STATS_MODE,
     PARTITION,
     PARTITION_LEGACY_NAME,
@@ -38,6 +39,7 @@ _ADDRESS_KEYS = ("path", "branch")
 _KEYLESS = (t.Array, t.Vector, t.Multiset, t.Map, t.Row, t.Variant, t.Blob, t.Geometry, t.Geography)
 _STATS_MODE = re.compile(r"none|counts|full|truncate\(\d+\)", re.IGNORECASE)
 _FILE_INDEX = re.compile(r"file-index\.(.+)\.columns")
+_FILE_FORMATS = ("parquet", "orc", "avro", "csv", "json", "text", "row")
 _FILE_INDEX_TYPES = ("bloom-filter", "bitmap", "bsi", "range-bitmap")
 
 
@@ -59,6 +61,13 @@ def check_new_schema(schema: Schema) -> Schema:
     _check_row_tracking(schema)
     check_merging(schema)
     return schema
+
+
+def check_columns(schema: Schema) -> None:
+    """Raise InvalidInputError where a table that exists could not get these columns."""
+    _check_names(schema)
+    _check_ids(schema)
+    _check_file(schema)
 
 
 def _check_options(schema: Schema) -> None:
@@ -119,6 +128,8 @@ def _check_names(schema: Schema) -> None:
     for field in schema.fields:
         for type in t.types_within(field.type):
             if isinstance(type, t.Row):
+                if not type.fields:
+                    raise InvalidInputError(f"column '{field.name}': a ROW needs at least one member")
                 _check_member_names([member.name for member in type.fields], f"members of '{field.name}'")
 
 
@@ -142,6 +153,9 @@ def _check_file(schema: Schema) -> None:
         schema_file.decode(schema_file.encode(schema), name=f"schema-{schema.id}")
     except CorruptFileError as error:
         raise InvalidInputError(f"the schema cannot be stored: {error}") from None
+    format = FILE_FORMAT.of(schema.options).lower()
+    if format not in _FILE_FORMATS:
+        raise InvalidInputError(f"option 'file.format': expected one of {', '.join(_FILE_FORMATS)}, got '{format}'")
 
 
 def _check_keys(schema: Schema) -> None:
