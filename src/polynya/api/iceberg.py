@@ -140,11 +140,13 @@ class IcebergTable(Table):
         """Rewrite the manifests of the main branch, sorted by partition; a dry run only says what it would do."""
         return iceberg_rewrite.rewrite_manifests(self.iceberg, dry_run=dry_run)
 
+    require_writable = _refused("writing")
     write = _refused("writing")
     delete = _refused("deleting rows")
     update = _refused("updating rows")
     compact = _refused("compacting")
     rescale = _refused("rescaling")
+    rewrite_file_index = _refused("building indexes")
     publish_iceberg = _refused("publishing")
     check = _refused("checking")
     changes = _refused("reading the changes between snapshots")
@@ -158,6 +160,8 @@ class IcebergTable(Table):
     fast_forward = _refused("fast-forwarding to a branch")
 
     def _plan(self, request: ScanRequest) -> Plan:
+        if request.top_level_only:
+            raise UnsupportedError(f"{self.location} is an Iceberg table, which has no levels of files to choose from")
         schema = self._with_lineage(request.columns)
         return iceberg_scan.plan(iceberg_scan.IcebergSource(self.iceberg, self.iceberg_snapshot, schema), request)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from polynya.api import arguments
 from polynya.api.later import Later
 from polynya.api.table import Table, open_root
-from polynya.errors import InvalidInputError
+from polynya.errors import InvalidInputError, NotFoundError
 from polynya.model.schema import Schema, schema_of
 from polynya.storage import open_storage
 from polynya.table.history import TableRoot
@@ -19,9 +19,11 @@ from polynya.table.history import TableRoot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from polynya.api import iceberg
     from polynya.storage.protocol import Storage
     from polynya.table import catalog
 else:
+    iceberg = Later("polynya.api.iceberg")
     catalog = Later("polynya.table.catalog")
 
 
@@ -58,8 +60,14 @@ class Warehouse:
         return catalog.table_names(self.storage, database)
 
     def table(self, name: str) -> Table:
-        """The table `database.table`."""
-        return open_root(TableRoot(self.storage.child(catalog.table_folder(self.storage, name))))
+        """The table `database.table`: `<database>.db/<table>`, or an Iceberg table in `<database>/<table>`."""
+        try:
+            return open_root(TableRoot(self.storage.child(catalog.table_folder(self.storage, name))))
+        except NotFoundError:
+            found = iceberg.find_table(self.storage.child(name.replace(".", "/", 1)))
+            if found is None:
+                raise
+            return found
 
     def create_table(
         self,

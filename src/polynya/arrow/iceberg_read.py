@@ -44,6 +44,7 @@ class IcebergReader(Reader):
     defaults: Mapping[int, pa.Scalar] = field(default_factory=dict)
     mapping: tuple[MappedField, ...] | None = None
     all_columns: Mapping[int, t.Field] = field(default_factory=dict)  # every column that the table ever had
+    named_ids: frozenset[int] = frozenset()  # columns that a file with ids has under today's name and type, or not
     identities: Mapping[int, Mapping[int, int]] = field(default_factory=dict)  # spec: column to partition field
 
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
@@ -79,7 +80,7 @@ def reader_of(plan: Plan, root: IcebergRoot, budget_bytes: int | None) -> Iceber
     return IcebergReader(
         root.storage,
         plan.schema,
-        {},
+        {plan.schema.id: plan.schema},
         plan.columns,
         plan.predicate if plan.predicate is not None else AlwaysTrue(),
         budget_bytes if budget_bytes is not None else default_budget_bytes(),
@@ -87,6 +88,7 @@ def reader_of(plan: Plan, root: IcebergRoot, budget_bytes: int | None) -> Iceber
         defaults=default_value.initial_defaults(schema.json, name=root.metadata_name),
         mapping=None if text is None else name_mapping.decode(text, name=root.metadata_name),
         all_columns=root.columns_by_id,
+        named_ids=root.named_ids,
         identities={
             spec.spec_id: {one.source_id: one.field_id for one in spec.fields if one.transform == "identity"}
             for spec in metadata.partition_specs

@@ -18,11 +18,13 @@ from pyspark.sql import types as s
 
 from polynya.arrow import file_rows
 from polynya.arrow.file_rows import DataFile
+from polynya.arrow.iceberg_read import IcebergReader
 from polynya.arrow.read import Reader
 from polynya.errors import PolynyaError
 from polynya.model import types as t
 from polynya.model.predicate import AlwaysTrue
 from polynya.model.schema import VALUE_KIND, Schema
+from polynya.spark import iceberg_ways
 from polynya.spark.file_log import open_files
 from polynya.spark.filters import column_of, literal, narrowed, to_column
 from polynya.spark.tasks import python_frame
@@ -48,6 +50,8 @@ def read_plan(spark: SparkSession, reader: Reader, plan: Plan) -> DataFrame:
 
 def ways_of(reader: Reader, plan: Plan) -> Ways:
     """The way of each file of the plan."""
+    if isinstance(reader, IcebergReader):
+        return iceberg_ways.choose(plan.files, reader, wanted_fields(reader))
     root = reader.storage.local_path("")
     return choose(plan.files, Wish(reader.schema, wanted_fields(reader), reader.file_schemas, root))
 

@@ -37,6 +37,8 @@ _PLAIN: dict[type[t.DataType], s.DataType] = {
     t.VarBinary: s.BinaryType(),
     t.Date: s.DateType(),
     t.Time: s.TimeType(6),
+    t.TimeMicros: s.TimeType(6),
+    t.Unknown: s.NullType(),
     t.Timestamp: s.TimestampNTZType(),
     t.LocalTimestamp: s.TimestampType(),
     t.Variant: s.VariantType(),

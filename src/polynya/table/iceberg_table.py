@@ -6,6 +6,7 @@ only what follows the table's own location counts; a file elsewhere is refused.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from polynya.codec.json_text import Json
 from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
-from polynya.iceberg import layout, metadata, type_json
+from polynya.iceberg import default_value, layout, metadata, type_json
 from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, TableMetadata
 from polynya.model import types as t
 from polynya.model.schema import Schema, all_fields
@@ -66,6 +67,18 @@ class IcebergRoot:
     def leaf_types(self) -> Mapping[int, Json]:
         """The types, as JSON has them, of the columns and parts of any schema that hold no others."""
         return {id: type for schema in self._schemas for _, id, type in type_json.leaves(schema.json)}
+
+    @property
+    def named_ids(self) -> frozenset[int]:
+        """The columns that have had one name and type in all schemas, which no other column had, and no default."""
+        defaults = {id for one in self._schemas for id in default_value.initial_defaults(one.json, name=one.name)}
+        known = {
+            (one.id, one.name.lower(), one.type.with_nullable(True))
+            for schema in self._schemas
+            for one in schema.fields
+        }
+        ids, names = Counter(one[0] for one in known), Counter(name for name, _ in {(one[1], one[0]) for one in known})
+        return frozenset(id for id, name, _ in known if ids[id] == 1 and names[name] == 1 and id not in defaults)
 
     @property
     def _schemas(self) -> list[IcebergSchema]:
