@@ -7,6 +7,10 @@ import pytest
 
 import polynya
 from polynya.arrow.files.page_index import PageIndex
+from polynya.arrow.write import TableWriter, WriteSpec
+from polynya.model.schema import schema_of
+from polynya.storage.memory import MemoryStorage
+from polynya.table.bucket_state import BucketState
 
 KB = 1024
 MB = 1024 * KB
@@ -67,3 +71,16 @@ def test_pages_of_wide_rows_are_near_the_page_size(tmp_path):
     with pa.OSFile(name) as source:
         pages = PageIndex(pq.ParquetFile(source), source, name).pages(0, 1)
     assert max(pages.sizes) < 2.2 * MB
+
+
+def test_rows_that_wait_in_many_partitions_are_written_out_and_the_files_go_on():
+    schema = schema_of(pa.schema([("p", pa.int32()), ("note", pa.string())]), partition_by=["p"])
+    budget = 256 * KB
+    writer = TableWriter(WriteSpec(MemoryStorage(), schema, BucketState(-1), buffer_bytes=budget), lambda: "u")
+    notes = wide_rows(200, size=1024).column("note")
+    for number in range(40):
+        partitions = pa.array(np.arange(200) % 10, pa.int32())
+        writer.write(pa.record_batch([partitions, notes.chunk(0)], ["p", "note"]))
+        assert writer._buffered_bytes() <= budget, number
+    files = writer.finish()
+    assert files["row_count"].to_pylist() == [800] * 10
