@@ -218,6 +218,13 @@ OVERWRITE_UPGRADE = boolean("overwrite-upgrade", True, HONOURED, "overwriting fi
 DYNAMIC_PARTITION_OVERWRITE = boolean(
     "dynamic-partition-overwrite", True, HONOURED, "overwrite only the partitions that get rows"
 )
+WRITE_MERGE_SCHEMA = boolean("write.merge-schema", False, HONOURED, "a write from Spark adds new columns")
+WRITE_MERGE_SCHEMA_TYPE_WIDENING = boolean(
+    "write.merge-schema.type-widening", False, HONOURED, "a write that adds new columns also widens types"
+)
+ADD_COLUMN_BEFORE_PARTITION = boolean(
+    "add-column-before-partition", False, HONOURED, "new columns stand before the partition columns"
+)
 VISIBILITY_CALLBACK_ENABLED = boolean(
     "visibility-callback.enabled",
     False,

@@ -290,14 +290,11 @@ filesystem.job-level-settings.enabled | boolean | true | a setting of jobs
 sink.writer-refresh-detectors | text |  | a setting of jobs
 """,
     ALTER: """
-add-column-before-partition | boolean | false | new columns stand before the partition columns
 alter-column-null-to-not-null.disabled | boolean | true | columns cannot become NOT NULL
 disable-explicit-type-casting | boolean | false | types change only where no value is lost
 deletion-vectors.modifiable | boolean | false | the mode may be switched
 """,
     OWN_COLUMNS: """
-write.merge-schema | boolean | false | writing adds new columns
-write.merge-schema.type-widening | boolean | false | writing widens types
 write.merge-schema.explicit-cast | boolean | false | writing changes types
 """,
     OWN_FILES: """

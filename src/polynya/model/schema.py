@@ -112,6 +112,12 @@ def assign_ids(columns: Iterable[t.Field], first: int = 0) -> tuple[t.Field, ...
     return tuple(numbered)
 
 
+def assign_ids_inside_out(field: t.Field, first: int) -> tuple[t.Field, int]:
+    """Number a field from `first` on, what it holds before itself, as schemas do that rows evolve; the next id too."""
+    type, own_id = _number(field.type, first)
+    return replace(field, id=own_id, type=type), own_id + 1
+
+
 def all_fields(fields: Iterable[t.Field]) -> list[t.Field]:
     """The columns and every ROW member inside them."""
     return [inner for column in fields for inner in (column, *t.fields_within(column.type))]

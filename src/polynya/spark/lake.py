@@ -4,21 +4,26 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from polynya import api
-from polynya.arrow.read import Reader, reader_of
+from polynya.arrow.read import Reader
 from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.literals import Value
+from polynya.model.options_data import WRITE_MERGE_SCHEMA
 from polynya.model.partition import SpecValue
 from polynya.model.predicate import Predicate
 from polynya.model.schema import Schema
 from polynya.spark import scan, write
 from polynya.spark.compact import SparkRunner
+from polynya.spark.merge_schema import write_merging
+from polynya.spark.rewrite_index import reindex_files
+from polynya.spark.row_changes import engine_of
 from polynya.spark.types import from_spark_schema
-from polynya.table import history
 from polynya.table.commit import Author, Commit
 from polynya.table.compaction import CompactionReport
 from polynya.table.plan import Plan
@@ -111,19 +116,39 @@ class LakeTable:
         *,
         overwrite: str | None = None,
         rowkind: str | None = None,
-        merge_schema: bool = False,
+        merge_schema: bool | None = None,
         author: Author | None = None,
     ) -> Commit:
         """Write the rows of a DataFrame in one commit: appended, or (mode "overwrite") in the place of what is there.
 
         Overwriting replaces the partitions that match `partition`; without it all of the table ("static") or the
         partitions that the rows fall into ("dynamic"); the default is the option 'dynamic-partition-overwrite'.
-        `rowkind` names a column that holds +I, -U, +U or -D.
+        `rowkind` names a column that holds +I, -U, +U or -D. With `merge_schema` columns that the table does not have
+        are added to it in the same commit; the default is the option 'write.merge-schema'.
         """
-        if merge_schema:
-            raise UnsupportedError("merge_schema: a write does not change the schema yet; add the columns first")
         request = write.request_of(mode, partition, overwrite=overwrite, rowkind=rowkind, author=author)
-        return write.write_frame(self.spark, self.table.refresh(), df, request)
+        table = self.table.refresh()
+        merges = merge_schema if merge_schema is not None else WRITE_MERGE_SCHEMA.of(table.options)
+        return (write_merging if merges else write.write_frame)(self.spark, table, df, request)
+
+    def delete(self, where: str | Predicate) -> Commit:
+        """Delete the rows that match in one commit; a row for which the condition is unknown stays.
+
+        Tasks look at the files that may hold such rows. With 'deletion-vectors.enabled' rows are marked, otherwise the
+        files that hold some are written anew; a primary-key table gets delete records.
+        """
+        return self.table.delete(where, engine=engine_of(self.spark))
+
+    def update(self, assignments: Mapping[str, str | Value], where: str | Predicate) -> Commit:
+        """Set columns of the rows that match: a text is an SQL expression over the old row, anything else a value."""
+        return self.table.update(assignments, where, engine=engine_of(self.spark))
+
+    def rewrite_file_index(self, where: str | Predicate | None = None, *, rebuild: bool = False) -> Commit:
+        """Give existing files the indexes that the options `file-index.…` ask for now; tasks read the files.
+
+        `where` names partitions by their values. Indexes that are there stay, or are built anew with `rebuild`.
+        """
+        return self.table.rewrite_file_index(where, rebuild=rebuild, spread=partial(reindex_files, self.spark))
 
     def compact(
         self,
@@ -167,6 +192,4 @@ def plan_read(
     """The plan of a read, and the reader that can carry it out anywhere."""
     asked = table.scan(where, columns)
     plan = replace(asked, request=replace(asked.request, top_level_only=read_optimized)).plan()
-    ids = plan.files["schema_id"].unique().to_pylist()
-    schemas = {id: table.schema if id == table.schema.id else history.read_schema(table.root, id) for id in ids}
-    return reader_of(plan, table.root.storage, schemas, None), plan
+    return table._reader(plan, None), plan

@@ -11,6 +11,7 @@ then reuse the filtered read for other queries; `where` and `columns` are option
 | branch, scan.snapshot-id, scan.tag-name, scan.timestamp-millis | what to read |
 | rowkind | the column that holds +I, -U, +U or -D, when writing |
 | partitionoverwritemode | static or dynamic, when overwriting |
+| write.merge-schema, mergeschema | whether columns that the table does not have are added to it |
 | storage.<name> | a storage option |
 
 Spark gives a writer no say in where rows go, so several tasks may write to one bucket. The rows of each task are then
@@ -36,8 +37,10 @@ from polynya.arrow.read import Reader
 from polynya.errors import InvalidInputError
 from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.options import find_option
+from polynya.model.options_data import WRITE_MERGE_SCHEMA
 from polynya.paimon.snapshot import CommitKind
 from polynya.spark.lake import plan_read, view
+from polynya.spark.merge_schema import evolve
 from polynya.spark.tasks import decode_table, encode_table, read_files, read_tasks, require_reachable, shared_budget
 from polynya.spark.types import to_spark_schema
 from polynya.spark.write import (
@@ -53,13 +56,12 @@ from polynya.spark.write import (
     write_task,
 )
 from polynya.table import history
-from polynya.table.bucket_state import BucketState
 from polynya.table.commit import Author, find_committed
 
-SEQUENCES_PER_TASK = 2**32  # numbers that the rows of one task may use
 TASKS = 16  # tasks that a read is cut into, where its bytes do not ask for more
 READ_OPTIONS = ("where", "columns", "branch", "scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis")
-WRITE_OPTIONS = ("branch", "rowkind", "partitionoverwritemode")
+MERGE_SCHEMA = ("write.merge-schema", "merge-schema", "mergeschema")
+WRITE_OPTIONS = ("branch", "rowkind", "partitionoverwritemode", *MERGE_SCHEMA)
 _STORAGE = "storage."
 
 
@@ -91,10 +93,16 @@ class PolynyaSource(DataSource):  # type: ignore[misc]  # pyspark is not followe
             overwrite=mode.lower() if mode is not None and overwrite else None,
             rowkind=options.get("rowkind"),
         )
+        if self._merges_schema(options, table):
+            table, request = evolve(table, schema, request)
         job = job_of(table, request)
         require_columns(schema, job)
         author = Author(job.write_id)
         return _Writing(table, replace(request, rows=replace(request.rows, author=author)), job)
+
+    def _merges_schema(self, options: Mapping[str, str], table: api.Table) -> bool:
+        named = [options[key] for key in MERGE_SCHEMA if key in options]
+        return WRITE_MERGE_SCHEMA.of({WRITE_MERGE_SCHEMA.key: named[0]} if named else table.options)
 
     def _plan(self) -> tuple[Reader, pa.Table]:
         options = require_options(self.options, READ_OPTIONS)
@@ -167,17 +175,6 @@ class _Written(WriterCommitMessage):  # type: ignore[misc]  # pyspark is not fol
     data: bytes
 
 
-@dataclass(frozen=True)
-class _Shared(BucketState):
-    """Buckets that several tasks write to, each in numbers of its own."""
-
-    offset: int = 0
-
-    def next_sequence(self, partition: bytes, bucket: int) -> int:
-        """The number that the next row of the bucket gets in this task."""
-        return super().next_sequence(partition, bucket) + self.offset
-
-
 class _Writing(DataSourceArrowWriter):  # type: ignore[misc]  # pyspark is not followed
     """Writes rows where Spark has them; commits on the driver."""
 
@@ -207,10 +204,7 @@ class _Writing(DataSourceArrowWriter):  # type: ignore[misc]  # pyspark is not f
         context, spec = TaskContext.get(), self._job.spec
         if context is None or bucket_mode(spec.schema) is not BucketMode.HASH_FIXED:
             return self._job
-        offset = context.partitionId() * SEQUENCES_PER_TASK
-        held = spec.buckets
-        buckets = _Shared(held.bucket_count, held.next_sequences, held.run_counts, held.other_counts, offset=offset)
-        return replace(self._job, spec=replace(spec, buckets=buckets))
+        return replace(self._job, spec=replace(spec, buckets=spec.buckets.apart(context.partitionId())))
 
 
 def _rows_of(messages: list[_Written | None]) -> pa.Table:

@@ -36,7 +36,6 @@ from polynya.errors import (
     UnsupportedError,
 )
 from polynya.model.bucket_mode import BucketMode, bucket_mode
-from polynya.model.options import require_writable
 from polynya.model.options_data import DYNAMIC_PARTITION_OVERWRITE, OVERWRITE_UPGRADE, PARTITION_SINK_STRATEGY
 from polynya.model.partition import SpecValue
 from polynya.model.schema import Schema
@@ -50,7 +49,7 @@ from polynya.spark.own_files import delete_own, named_uuid
 from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable
 from polynya.spark.types import incoming_schema
 from polynya.storage.protocol import Storage
-from polynya.table import group
+from polynya.table import evolve_schema, group
 from polynya.table.commit import Author, Commit, Target, find_repeated
 from polynya.table.compaction import upgraded
 from polynya.table.edit import Change, Edit
@@ -68,6 +67,7 @@ class FrameRequest:
 
     rows: WriteRequest
     dynamic: bool | None = None
+    publishes_schema: bool = False  # the rows are of a new version of the schema, which nobody knows yet
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def find_done(target: Target, request: WriteRequest) -> Commit | None:
 
 def job_of(table: api.Table, request: FrameRequest) -> WriteJob:
     """What the tasks of a write are told."""
-    require_writable(table.schema)
+    table.require_writable()
     require_reachable(table.root.storage)
     target = Target(table.root, table.schema)
     spec = WriteSpec(table.root.storage, table.schema, bucket_state(target, table.snapshot, request.rows))
@@ -174,6 +174,8 @@ def commit_messages(
             raise error_of(failed[0]["error_class"], failed[0]["error"])
         if table.schema.primary_key and not shares_buckets:
             _require_single_owner(messages)
+        if request.publishes_schema:
+            evolve_schema.publish(table.root, table.schema, target.surroundings.now_ms())
         made = group.commit(target, _change(table, request, job, files), request.rows.author)
     except CommitUnknownError:
         raise  # the files may be in the table
