@@ -13,7 +13,7 @@ from pyiceberg.table import StaticTable
 
 import polynya
 from golden_data import golden_table, readable_names
-from iceberg_twin import assert_twin, load, metadata_names, rows_of, twin_rows
+from iceberg_twin import assert_twin, load, metadata_names, rows_of, twin_rows, unreferenced_names
 from polynya.paimon import layout, schema_file, snapshot, tag
 from polynya.paimon.tag import Tag
 
@@ -214,12 +214,12 @@ def test_times_are_refused_as_long_as_a_file_has_them(warehouse, caplog):
     rows = pa.table({"id": [1, 2], "at": [[dt.time(1, 2)], None]}, schema=columns)
     table.write(rows)
     assert "'at': Iceberg readers do not read times" in caplog.text
-    with pytest.raises(polynya.UnsupportedError, match="'at'.*drop it"):
+    with pytest.raises(polynya.UnsupportedError, match=r"'at'.*drop it"):
         table.publish_iceberg()
     _alter(table, lambda fields: fields[:1])
     table = table.refresh()
     table.write(rows.select(["id"]))
-    with pytest.raises(polynya.UnsupportedError, match="'at'.*schema 0"):
+    with pytest.raises(polynya.UnsupportedError, match=r"'at'.*schema 0"):
         table.publish_iceberg()
     table.compact(full=True)
     assert_twin(table)
@@ -289,6 +289,33 @@ def test_expired_snapshots_leave_and_tags_keep_theirs(warehouse):
     Path(table.location, layout.tag_name("v1")).unlink()
     table.publish_iceberg()
     assert sorted(one.snapshot_id for one in load(table).metadata.snapshots) == [4, 5]
+    assert_twin(table)
+
+
+def test_a_twin_whose_snapshots_have_all_expired_goes_on_with_the_earliest_there_is(warehouse):
+    table = append_table(warehouse, **{option("storage"): "disabled"})
+    table.write(some_rows(3))
+    table.publish_iceberg()
+    for number in range(1, 5):
+        table.write(some_rows(3, number * 3))
+    for id in (1, 2):
+        Path(table.location, "snapshot", f"snapshot-{id}").unlink()
+    Path(table.location, "snapshot", "EARLIEST").write_text("3")
+    assert table.publish_iceberg().new_snapshot_ids == (3, 4, 5)
+    assert_twin(table)
+    assert unreferenced_names(table) == []
+
+
+def test_a_table_that_was_moved_gets_a_twin_of_its_place(warehouse, tmp_path):
+    table = append_table(warehouse)
+    for number in range(3):
+        table.write(some_rows(3, number))
+    moved = tmp_path / "elsewhere"
+    shutil.move(table.location, moved)
+    table = polynya.open_table(moved)
+    table.write(some_rows(2, 50))
+    assert_twin(table)
+    table.delete("id < 2")
     assert_twin(table)
 
 

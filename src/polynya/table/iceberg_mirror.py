@@ -104,7 +104,7 @@ class _Publisher:
         current = twin_store.find_current(self.folder)
         timeline = self._timeline(latest)
         kept = self._kept(current, timeline)
-        wanted = self._wanted(kept, timeline)
+        wanted = self._wanted(current, kept, timeline)
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
@@ -129,6 +129,8 @@ class _Publisher:
         """The snapshots of the twin that stay, oldest first: those that Paimon has too, up to where both agree."""
         if current is None or current.metadata.format_version != self.folder.version:
             return []
+        if current.metadata.location != self.settings.table_url:
+            return []  # the table was moved or copied: the paths in its manifests are of another place
         listed = sorted(current.metadata.snapshots, key=lambda one: one.snapshot_id)
         in_line = [one for one in listed if timeline.earliest_id <= one.snapshot_id <= timeline.latest.id]
         while in_line and not _is_twin(in_line[-1], history.read_snapshot(self.root, in_line[-1].snapshot_id)):
@@ -148,14 +150,15 @@ class _Publisher:
             in_line.pop()  # begun by another writer, or made for another view: made anew
         return [*older, *in_line]
 
-    def _wanted(self, kept: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Snapshot]:
-        """The snapshots to publish, oldest first."""
+    def _wanted(self, current: Current | None, kept: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Snapshot]:
+        """The snapshots to publish, oldest first; all there are where the twin's own have expired meanwhile."""
         latest = timeline.latest
         last = kept[-1].snapshot_id if kept else None
-        if last is None and not self.history_too:
+        is_outrun = current is not None and 0 < (current.metadata.current_snapshot_id or 0) < timeline.earliest_id
+        if last is None and not self.history_too and not is_outrun:
             return [latest]
         first = timeline.earliest_id if last is None else max(last + 1, timeline.earliest_id)
-        older = [one for id, one in sorted(timeline.tagged.items()) if id < first and last is None]
+        older = [one for id, one in sorted(timeline.tagged.items()) if id < first and last is None and not is_outrun]
         between = [history.read_snapshot(self.root, id) for id in range(first, latest.id)]
         return [*older, *between, *([latest] if first <= latest.id else [])]
 
