@@ -3,8 +3,12 @@
 PyIceberg reads each new snapshot of the twin at once, Spark all that are left at the end.
 """
 
+import operator
 from collections.abc import Mapping
 from pathlib import Path
+
+import pyarrow as pa
+from pyiceberg.expressions import EqualTo, GreaterThan, LessThan, LessThanOrEqual
 
 import polynya
 from iceberg_twin import load, rows_of, twin_rows, unreferenced_names
@@ -29,6 +33,12 @@ KINDS: Mapping[str, Kind] = {
     "keys-live": Kind(COLUMNS, ["p", "k"], ["p"], SMALL | LIVE | PUBLISHED, row_kinds=ALL_KINDS, may_delete=True),
     "keys-vectors": Kind(COLUMNS, ["k"], options=SMALL | VECTORS, row_kinds=ALL_KINDS),
 }
+CONDITIONS = (
+    (operator.eq, EqualTo),
+    (operator.lt, LessThan),
+    (operator.gt, GreaterThan),
+    (operator.le, LessThanOrEqual),
+)
 
 
 class TwinHistory(History):
@@ -75,6 +85,7 @@ class TwinHistory(History):
             name: id for name, id in tags.items() if id in there
         }
         assert twin_rows(table) == self.rows(table), "the latest rows"
+        self.compare_filter(table)
         self.expected = {id: rows for id, rows in self.expected.items() if id in there and id <= max(ids)}
         for id in set(there) & ids:
             rows = self.rows(table.at(snapshot_id=id))
@@ -83,10 +94,23 @@ class TwinHistory(History):
                 assert twin_rows(table, snapshot_id=id) == rows, f"rows of snapshot {id}"
         assert [name for name in unreferenced_names(table) if ".metadata.json" not in name] == []
 
+    def compare_filter(self, table: polynya.Table) -> None:
+        """The rows of a random condition, for which the reader leaves out files by the bounds of the twin."""
+        name, type = self.random.choice([one for one in self.columns.items() if one[1].split()[0] in h.COMPARED])
+        value = self.random.choice([one for one in h.POOLS[type.split()[0]] if one is not None])
+        keeps, makes = self.random.choice(CONDITIONS)
+        column = self.seen(table)[name].to_pylist()
+        expected = pa.array([one is not None and keeps(one, value) for one in column], pa.bool_())
+        assert twin_rows(table, row_filter=makes(name, value)) == rows_of(self.seen(table).filter(expected)), name
+
     def rows(self, table: polynya.Table) -> list[str]:
+        """The rows that a reader of the twin is to see, as texts."""
+        return rows_of(self.seen(table))
+
+    def seen(self, table: polynya.Table) -> pa.Table:
         """The rows that a reader of the twin is to see."""
         view = settings_of(table.root.storage, table.schema).view
-        return rows_of(table.system("ro") if view is View.TOP else table.scan().to_arrow())
+        return table.system("ro") if view is View.TOP else table.scan().to_arrow()
 
     def tags(self) -> list[str]:
         """The names of the tags there are."""
