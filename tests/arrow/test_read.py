@@ -53,3 +53,12 @@ def test_a_failing_piece_raises_and_ends_the_others(tmp_path, monkeypatch):
     next(tmp_path.rglob(third)).unlink()
     with pytest.raises(polynya.NotFoundError, match=third):
         table.scan().to_arrow()
+
+
+@pytest.mark.parametrize("where", [None, "v = 1", "k >= 100 and v < 2"])
+def test_a_count_is_the_number_of_rows(tmp_path, where):
+    table = table_of(tmp_path, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for value in range(3):
+        table.write(rows(value * 50, 300 - value * 50, value))
+    scan = table.refresh().scan(where)
+    assert scan.count() == scan.to_arrow().num_rows > 0

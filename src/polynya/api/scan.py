@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,12 @@ class Scan:
     def count(self) -> int:
         """The number of rows; from the metadata alone where that is exact."""
         exact = self._plan.exact_row_count
-        return exact if exact is not None else sum(batch.num_rows for batch in self.to_batches())
+        if exact is not None:
+            return exact
+        reader = self._reader(None)
+        reader = replace(reader, columns=reader.columns[:1])  # one is enough, with what filter and merge look at
+        batches = self.table._naming_manifest(read.read_plan(reader, self._plan))
+        return sum(batch.num_rows for batch in batches)
 
     def _reader(self, budget_bytes: int | None) -> read.Reader:
         return self.table._reader(self._plan, budget_bytes)
