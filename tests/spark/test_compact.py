@@ -13,6 +13,7 @@ import polynya
 from polynya.arrow import compact_table
 from polynya.spark import compact
 from polynya.spark.compact import SparkRunner, Unit, encode_unit
+from polynya.table.commit import Target
 from polynya.table.key_ranges import KeyRange
 
 pytestmark = pytest.mark.spark
@@ -149,6 +150,20 @@ def test_what_is_done_is_committed_job_by_job(lake, monkeypatch):
     monkeypatch.setattr(compact_table, "BATCH_BYTES", 1)
     table.compact(full=True)
     assert kinds(table) == ["APPEND"] * 3 + ["COMPACT"] * 4
+
+
+def test_jobs_that_nobody_waits_for_any_more_end_and_leave_nothing(lake, monkeypatch):
+    table = keyed(lake)
+    for version in range(3):
+        table.table.write(rows(0, 100, version))
+    monkeypatch.setattr(compact, "JOB_BYTES", 1)
+    target = Target(table.table.root, table.table.schema)
+    state, tasks = compact_table.plan_table(target, compact_table.CompactRequest(full=True))
+    outcomes = SparkRunner(table.spark)(compact_table.compactor_of(target, state), tasks)
+    _, edit = next(outcomes)
+    outcomes.close()
+    left = {path.name for path in Path(table.table.location).rglob("data-*")}
+    assert left - set(state.files["file_name"].to_pylist()) == set(edit.added["file_name"].to_pylist())
 
 
 def test_a_damaged_file_stops_its_own_task_only(lake):

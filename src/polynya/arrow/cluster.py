@@ -6,7 +6,7 @@ replaces exactly the files that were read: rows that others add meanwhile stay.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 
 import numpy as np
@@ -77,12 +77,13 @@ def cluster(target: Target, within: Within, clustering: Clustering, runner: Runn
         state = state_of(target, within)
         tasks = sorted(bucket_tasks(state), key=lambda task: -task.size_bytes)
         tasks = [task for task in tasks if task.partition not in done]
-        for task, outcome in (runner or _run_in_turn)(compactor_of(target, state), tasks, clustering):
-            if isinstance(outcome, NotFoundError):
-                require_changed(target, task, outcome)
-            elif (made := _commit(target, outcome)) is not None:
-                total = sum_of(total, made)
-                done.add(task.partition)
+        with closing((runner or _run_in_turn)(compactor_of(target, state), tasks, clustering)) as outcomes:
+            for task, outcome in outcomes:
+                if isinstance(outcome, NotFoundError):
+                    require_changed(target, task, outcome)
+                elif (made := _commit(target, outcome)) is not None:
+                    total = sum_of(total, made)
+                    done.add(task.partition)
         if all(task.partition in done for task in tasks):
             return total
     raise ConflictError(

@@ -10,8 +10,9 @@ import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -45,7 +46,7 @@ BATCH_BYTES = 4 * 2**30  # input of the tasks that are committed together
 ROUNDS_MAX = 5  # how often buckets are planned anew after a conflict
 
 Outcome = Edit | NotFoundError  # what a task changes, or that one of its files is not there any more
-Outcomes = Iterator[tuple[CompactionTask, Outcome]]
+Outcomes = Generator[tuple[CompactionTask, Outcome], None, None]
 
 _LOG = logging.getLogger(__name__)
 _RUNNING: dict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
@@ -152,10 +153,11 @@ def outcome_of(run: Callable[[Compactor, CompactionTask], Edit], compactor: Comp
 def carry_out(target: Target, outcomes: Outcomes) -> tuple[Commit, list[CompactionTask]]:
     """Commit what becomes of tasks in batches; the tasks that do not fit any more come back."""
     total, failed = Commit(), list[CompactionTask]()
-    for batch in _batches(target, outcomes, failed):
-        made, unfit = commit_edits(target, batch)
-        total = sum_of(total, made)
-        failed += unfit
+    with closing(outcomes):  # what still runs ends when a commit fails
+        for batch in _batches(target, outcomes, failed):
+            made, unfit = commit_edits(target, batch)
+            total = sum_of(total, made)
+            failed += unfit
     return total, failed
 
 

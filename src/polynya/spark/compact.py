@@ -2,7 +2,7 @@
 
 A task of the plan is cut into units that are written apart: of a large primary-key bucket ranges of its keys, of a
 large partition that is written in order parts of that order. Units go to jobs, largest first. The next job already runs
-while one ends, so that no core waits for the last unit; what a job has done is committed before the next is over.
+while one ends, so that no core waits for the last unit, and while what is done is committed.
 
 A unit answers with the entries of its files, or with the error that ended it. A file that is not there any more, or a
 damaged one, stops the tasks that need it and no others.
@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from polynya.arrow import cluster
-from polynya.arrow.compact import Compactor, discard_files, edit_of, index_without, key_edit, key_steps, rewrite, run
+from polynya.arrow.compact import Compactor, discard, edit_of, index_without, key_edit, key_steps, rewrite, run
 from polynya.arrow.compact_table import Outcome, Outcomes
 from polynya.arrow.curve import Clustering
 from polynya.errors import NotFoundError, PolynyaError, StorageError
@@ -46,7 +46,7 @@ from polynya.table.compaction import CompactionTask, Steps
 from polynya.table.edit import Edit
 from polynya.table.key_ranges import KeyRange, cut_by_key
 
-JOB_BYTES = 512 * 2**20  # what a job has for each core: so much is lost when the driver dies
+JOB_BYTES = 512 * 2**20  # what a job has to do for each core
 JOBS_AT_ONCE = 2
 SORTED_BYTES = 512 * 2**20  # of files whose rows one unit puts in order
 ANSWER = "number int, entries binary, index binary, error_class string, error string"
@@ -158,11 +158,11 @@ def _running(jobs: Sequence["_Job"]) -> Iterator[Iterator[list["Answer"]]]:
     try:
         yield answers()
     finally:
-        for one, job in zip(running[taken:], jobs[taken:], strict=True):
-            if not one.cancel() and not one.done():
-                job.stop()
+        begun = [job for one, job in zip(running[taken:], jobs[taken:], strict=True) if not one.cancel()]
+        for job in begun:
+            job.stop()
         pool.shutdown(wait=True)
-        for job in jobs[taken:]:
+        for job in begun:
             job.delete_written()
 
 
@@ -203,10 +203,13 @@ class _Job:
                 "unit": pa.array(map(encode_unit, units), pa.binary()),
             }
         )
-        self.spark.addTag(self.id)
         placed = self.spark.createDataFrame(rows).repartitionById(count, F.col("task"))
         named = replace(self.compactor, new_uuid=partial(named_uuid, self.id))
-        found = placed.mapInArrow(_writing(named, self.clustering), ANSWER).toArrow()
+        self.spark.addTag(self.id)
+        try:
+            found = placed.mapInArrow(_writing(named, self.clustering), ANSWER).toArrow()
+        finally:
+            self.spark.removeTag(self.id)
         return [decode_answer(row) for row in sorted(found.to_pylist(), key=lambda row: row["number"])]
 
     def stop(self) -> None:
@@ -228,7 +231,7 @@ class _Job:
                 yield work.task, _edit(work, own)
                 continue
             for answer in own:
-                discard_files(self.compactor.storage, self.compactor.schema, answer.entries)
+                discard(self.compactor.storage, self.compactor.schema, Edit(answer.entries, index=answer.index))
             yield work.task, failed[0]
 
 
