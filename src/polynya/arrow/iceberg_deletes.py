@@ -46,6 +46,7 @@ class DeleteFile:
     file_format: str
     content: int
     record_count: int
+    file_size_in_bytes: int  # some writers do not know it, and say 0 or less
     content_offset: int | None
     content_size_in_bytes: int | None
     equality_ids: tuple[int, ...]
@@ -118,7 +119,7 @@ class Deletes:
                 f"deletion vector of {data_path}: expected its place in '{file.file_name}', found none"
             )
         size = self.storage.size(file.file_name)
-        if offset + length > size:
+        if offset + length > size or 0 < file.file_size_in_bytes != size:
             raise CorruptFileError(f"'{file.file_name}': expected {length} bytes from {offset} on, found {size} in all")
         puffin.require_magic(self.storage.read_range(file.file_name, 0, puffin.MAGIC_BYTES), name=file.file_name)
         vector = decode_vector(self.storage.read_range(file.file_name, offset, length), length, name=file.file_name)

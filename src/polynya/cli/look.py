@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -97,6 +98,9 @@ def _table_facts(name: str, table: Table) -> dict[str, object]:
 def show(view: View, as_json: bool) -> None:
     """What the table is: columns, options, snapshot, sizes, tags and branches."""
     table = view.open()
+    if type(table) is not Table:
+        _iceberg().show(table, as_json)
+        return
     facts = _facts(table)
     if as_json:
         print_json(facts | {"schema": _schema_json(table.schema)})
@@ -159,6 +163,9 @@ def _summary(table: Table, facts: Mapping[str, Any]) -> dict[str, str | None]:
 def schema(view: View, schema_id: int | None, as_json: bool) -> None:
     """The columns and options of the table, or of an older version of its schema."""
     table = view.open()
+    if type(table) is not Table:
+        _iceberg().schema(table, schema_id, as_json)
+        return
     found = table.schema if schema_id is None else _read_schema(table, schema_id)
     if as_json:
         print_json(_schema_json(found))
@@ -199,7 +206,11 @@ def _role(schema: Schema, name: str) -> str:
 
 def snapshots(view: View, limit: int | None, as_json: bool) -> None:
     """The snapshots of the table, the newest first."""
-    found = view.open().system("snapshots").sort_by([("snapshot_id", "descending")])
+    table = view.open()
+    if type(table) is not Table:
+        _print_iceberg(table, "snapshots", limit, as_json)
+        return
+    found = table.system("snapshots").sort_by([("snapshot_id", "descending")])
     columns = {
         "id": "snapshot_id",
         "time": "commit_time",
@@ -215,6 +226,9 @@ def snapshots(view: View, limit: int | None, as_json: bool) -> None:
 def files(view: View, limit: int | None, as_json: bool) -> None:
     """The data files of a snapshot."""
     table = view.open()
+    if type(table) is not Table:
+        _print_iceberg(table, "files", limit, as_json)
+        return
     found = table.system("files")
     columns = {
         "partition": "partition",
@@ -234,6 +248,9 @@ def files(view: View, limit: int | None, as_json: bool) -> None:
 def manifests(view: View, limit: int | None, as_json: bool) -> None:
     """The manifests of a snapshot."""
     table = view.open()
+    if type(table) is not Table:
+        _print_iceberg(table, "manifests", limit, as_json)
+        return
     columns = {
         "manifest": "file_name",
         "size": "file_size",
@@ -248,7 +265,11 @@ def manifests(view: View, limit: int | None, as_json: bool) -> None:
 
 def partitions(view: View, limit: int | None, as_json: bool) -> None:
     """The partitions of a snapshot."""
-    found = view.open().system("partitions").sort_by("partition")
+    table = view.open()
+    if type(table) is not Table:
+        _print_iceberg(table, "partitions", limit, as_json)
+        return
+    found = table.system("partitions").sort_by("partition")
     columns = {
         "partition": "partition",
         "rows": "record_count",
@@ -257,6 +278,17 @@ def partitions(view: View, limit: int | None, as_json: bool) -> None:
         "buckets": "total_buckets",
         "updated": "last_update_time",
     }
+    _print_system(found, columns, limit, as_json)
+
+
+def _iceberg() -> ModuleType:
+    from polynya.cli import iceberg_look  # noqa: PLC0415 - only Iceberg tables need it
+
+    return iceberg_look
+
+
+def _print_iceberg(table: Table, system: str, limit: int | None, as_json: bool) -> None:
+    found, columns = _iceberg().listing_of(table, system)
     _print_system(found, columns, limit, as_json)
 
 

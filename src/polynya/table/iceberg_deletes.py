@@ -42,6 +42,7 @@ DELETE = pa.struct(
         "file_format": pa.string(),
         "content": pa.int32(),
         "record_count": pa.int64(),
+        "file_size_in_bytes": pa.int64(),
         "content_offset": pa.int64(),
         "content_size_in_bytes": pa.int64(),
         "equality_ids": pa.list_(pa.int32()),
