@@ -33,6 +33,7 @@ LOCK_COMMAND += ["--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
 LOCKS = {
     "requirements.lock": ["pyproject.toml", "--extra", "dev", "--no-emit-package", "polynya"],
     "tests/interop/pypaimon.lock": ["tests/interop/pypaimon.in"],
+    "tests/interop/spark_iceberg.lock": ["tests/interop/spark_iceberg.in"],
 }
 
 
