@@ -132,11 +132,13 @@ def _read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
     fields = reader.fields
     reader = replace(reader, batch_size=raw_batches(reader.budget_bytes))
     for batch in reader.batches(split):
-        kept = _filtered(reader.predicate, batch)
-        if kept.num_rows:
-            # members that only the filter or the merge looked at go
-            columns = [conform(kept[one.name], one.type, one.name) for one in fields]
-            yield make_batch(columns, fields, kept.num_rows)
+        # what only the filter or the merge looked at goes before rows are copied
+        columns = [conform(batch[one.name], one.type, one.name) for one in fields]
+        rows = make_batch(columns, fields, batch.num_rows)
+        if not isinstance(reader.predicate, AlwaysTrue):
+            rows = rows.filter(evaluate.mask(reader.predicate, batch))
+        if rows.num_rows:
+            yield rows
 
 
 def _held_fields(reader: Reader, split: Split) -> tuple[Field, ...]:
@@ -190,10 +192,6 @@ def spec_looks_up(schema: Schema) -> bool:
     return (
         CHANGELOG_PRODUCER.of(options) == "lookup" or DELETION_VECTORS_ENABLED.of(options) or FORCE_LOOKUP.of(options)
     )
-
-
-def _filtered(predicate: Predicate, batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch if isinstance(predicate, AlwaysTrue) else batch.filter(evaluate.mask(predicate, batch))
 
 
 def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
