@@ -177,6 +177,11 @@ def measure(file_count=100_000, repeat=3):
     return found
 
 
+def seconds_of(who, what, path):
+    """CPU seconds of one plan, in a process of its own."""
+    return _child(who, what, path)["seconds"]
+
+
 def _child(who, what, path):
     command = [sys.executable, __file__, "--child", who, what, path]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

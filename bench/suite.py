@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import commit_latency
 import compact
 import hash as hashing
+import iceberg_plan
 import iceberg_publish
 import manifest_decode
 import manifest_rewrite
@@ -277,6 +278,18 @@ def iceberg(stage: Stage) -> None:
         )
 
 
+def iceberg_plans(stage: Stage) -> None:
+    """Planning a large Iceberg table, by processor time."""
+    count = stage.rows(100_000, 1000)
+    path = iceberg_plan.make_table(str(stage.folder / "iceberg"), count)
+    for what, shown in (("full", "all files"), ("partition", "one partition of 100"), ("value", "one file by bounds")):
+        stage.compare(
+            f"plan an Iceberg table of {count:,} files: {shown}",
+            lambda what=what: iceberg_plan.seconds_of("polynya", what, path),
+            {"PyIceberg": lambda what=what: iceberg_plan.seconds_of("pyiceberg", what, path)},
+        )
+
+
 def spark(stage: Stage) -> None:
     """DataFrames, against Spark's own Parquet."""
     import polynya.spark
@@ -315,7 +328,7 @@ def spark(stage: Stage) -> None:
 
 WORKLOADS = {
     work.__name__: work
-    for work in (manifests, keys, plans, commits, writes, reads, merges, compactions, iceberg, spark)
+    for work in (manifests, keys, plans, commits, writes, reads, merges, compactions, iceberg, iceberg_plans, spark)
 }
 
 
