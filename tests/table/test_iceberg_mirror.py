@@ -150,3 +150,38 @@ def test_the_twin_of_one_history_has_the_same_file_names_each_time(table):
     table.publish_iceberg(history=True)
     assert metadata_names(table) == again
     assert first != again
+
+
+def test_a_publisher_that_was_outrun_leaves_the_hint_where_it_is(table):
+    """The slow one is held before it puts its metadata, until a later snapshot is published."""
+    slow, table_of_others = _Held(table.root.storage), polynya.open_table(table.location)
+
+    def meanwhile():
+        table_of_others.write(rows(20))
+        table_of_others.publish_iceberg()
+
+    slow.meanwhile.append(meanwhile)
+    replace(table, root=replace(table.root, storage=slow)).publish_iceberg()
+    assert not slow.meanwhile
+    assert Path(table.location, "metadata", "version-hint.text").read_text() == "5"
+    assert_twin(table)
+    table.publish_iceberg()
+    assert unreferenced_names(table) == []
+
+
+class _Held:
+    """A storage that lets something happen before metadata is put."""
+
+    def __init__(self, inner, meanwhile=None):
+        self.inner, self.meanwhile = inner, [] if meanwhile is None else meanwhile
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def child(self, folder):
+        return _Held(self.inner.child(folder), self.meanwhile)
+
+    def put_new(self, name, data):
+        if name.endswith(".metadata.json") and self.meanwhile:
+            self.meanwhile.pop()()
+        self.inner.put_new(name, data)

@@ -108,8 +108,7 @@ class _Publisher:
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
-            replaces = current is not None and current.version >= latest.id
-            twin_store.put_version(self.folder, latest.id, made, replaces=replaces)
+            twin_store.put_version(self.folder, latest.id, made, current)
         elif current.hinted != latest.id:
             twin_store.put_hint(self.folder, latest.id)
         if current is not None:

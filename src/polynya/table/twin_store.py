@@ -40,11 +40,15 @@ def find_current(folder: TwinFolder) -> Current | None:
     return Current(versions[-1], newest, tuple(versions), _hinted(folder))
 
 
-def put_version(folder: TwinFolder, version: int, made: TableMetadata, *, replaces: bool) -> None:
-    """Make the metadata current; AlreadyExistsError when somebody else was first, unless it replaces its version."""
+def put_version(folder: TwinFolder, version: int, made: TableMetadata, current: Current | None) -> None:
+    """Make the metadata current in the place of what was; AlreadyExistsError when somebody else was first."""
+    replaces = current is not None and current.version >= version
     put = folder.storage.put if replaces else folder.storage.put_new
     put(layout.metadata_name(version), metadata.encode(made))
-    put_hint(folder, version)
+    hinted = _hinted(folder)
+    is_outrun = not replaces and hinted != (current.hinted if current is not None else None) and (hinted or 0) > version
+    if not is_outrun:  # else somebody published a later snapshot meanwhile, and readers are to stay there
+        put_hint(folder, version)
 
 
 def put_hint(folder: TwinFolder, version: int) -> None:
