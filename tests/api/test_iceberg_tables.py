@@ -1,0 +1,69 @@
+"""Iceberg tables of other kinds than the golden ones: our own twins, the oldest snapshots, tables that were moved."""
+
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import polynya
+from golden_iceberg import iceberg_table, local
+from iceberg_rows import open_golden
+from polynya.codec.avro import AvroSource
+from polynya.iceberg import manifest_list
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_the_twin_of_a_table_has_its_rows(tmp_path, version, key):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("d")
+    options = {"metadata.iceberg.storage": "table-location", "metadata.iceberg.format-version": version}
+    options |= {"bucket": "1", "metadata.iceberg.live": "true"} if key else {"deletion-vectors.enabled": "true"}
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    table = warehouse.create_table("d.t", schema, primary_key=key, options=options)
+    table.write(pa.table({"id": range(50), "name": [f"a{i}" for i in range(50)]}, schema))
+    table.write(pa.table({"id": range(40, 60), "name": [f"b{i}" for i in range(20)]}, schema))
+    table.delete("id < 5")
+    twin = polynya.open_table(table.publish_iceberg().metadata_location)
+    found, expected = (
+        one.scan().to_arrow().sort_by([("id", "ascending"), ("name", "ascending")]) for one in (twin, table.refresh())
+    )
+    assert found.to_pylist() == expected.to_pylist()
+
+
+def test_a_folder_with_both_opens_as_a_paimon_table(tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("d")
+    options = {"metadata.iceberg.storage": "table-location"}
+    table = warehouse.create_table("d.t", pa.schema([("id", pa.int64())]), options=options)
+    table.write(pa.table({"id": [1]}))
+    assert (tmp_path / "d.db" / "t" / "metadata" / "v1.metadata.json").exists()
+    assert type(polynya.open_table(tmp_path / "d.db" / "t")) is polynya.Table
+
+
+def test_a_snapshot_that_lists_its_manifests_itself_is_read(tmp_path):
+    folder = tmp_path / "t"
+    shutil.copytree(iceberg_table("v1_plain"), folder)
+    path = max((folder / "metadata").glob("v*.metadata.json"), key=lambda one: int(one.name[1:].partition(".")[0]))
+    table = json.loads(path.read_text())
+    for snapshot in table["snapshots"]:
+        place = snapshot.pop("manifest-list")
+        metas = manifest_list.decode([AvroSource(place, local(place).read_bytes())])
+        snapshot["manifests"] = metas["manifest_path"].to_pylist()
+    path.write_text(json.dumps(table))
+    expected = open_golden("v1_plain").scan().to_arrow()
+    found = polynya.open_table(folder).scan().to_arrow()
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+@pytest.mark.parametrize("place", ["file:///elsewhere/t", "/elsewhere/t", "s3a://bucket/t"])
+def test_paths_count_from_the_location_however_it_is_spelled(place):
+    root = open_golden("v2_plain").iceberg
+    moved = root.__class__(
+        root.storage, root.metadata_name, root.metadata.__class__(**{**vars(root.metadata), "location": place})
+    )
+    spelled = [f"{place}/data/a.parquet", place.replace("file://", "file:").replace("s3a:", "s3:") + "/data/a.parquet"]
+    assert moved.names_of(pa.array(spelled)).to_pylist() == ["data/a.parquet"] * 2
+    with pytest.raises(polynya.UnsupportedError, match="outside"):
+        moved.name_of(f"{place}2/data/a.parquet")
