@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.arrow import nested
 from polynya.errors import InvalidInputError
 from polynya.model import types as t
 from polynya.model import value_text
@@ -63,7 +64,10 @@ def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 def _column(batch: pa.RecordBatch, field: t.Field) -> pa.Array:
     index = batch.schema.get_field_index(field.name)
     wanted = to_arrow_type(field.type)
-    array = pa.nulls(batch.num_rows, wanted) if index < 0 else _cast(batch.column(index), wanted, field.name)
+    if index < 0:
+        array = nested.fill_null_rows(pa.nulls(batch.num_rows, wanted), wanted)
+    else:
+        array = _cast(batch.column(index), wanted, field.name)
     _check_values(array, field.type, field.name)
     if field.default is not None and array.null_count:
         array = pc.fill_null(array, value_text.parse(field.default, field.type))
@@ -75,6 +79,8 @@ def _cast(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"column '{name}': expected sound Arrow data, found damage: {error}") from error
+    if pa.types.is_nested(wanted):
+        array = nested.fill_null_rows(array, wanted)
     if array.type == wanted:
         return array
     if not _is_lossless(array.type, wanted):

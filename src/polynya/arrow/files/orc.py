@@ -25,9 +25,10 @@ from polynya.arrow.files.ids import ORC_ID, schema_with_ids
 from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
 from polynya.arrow.files.sink import CountingSink
+from polynya.arrow.nested import with_null_members
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
-from polynya.model.arrow_types import to_arrow_schema, to_arrow_type
+from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options_data import (
     FILE_BLOCK_SIZE,
     ORC_COMPRESS,
@@ -236,8 +237,8 @@ class OrcWriter:
             conform(array, field.type, field.name, partial(_to_stored, zone=self._zone, column=field.name))
             for array, field in zip(batch.columns, self._fields, strict=True)
         ]
-        logical = pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._fields))
-        self._writer.write(pa.Table.from_batches([logical]).cast(self._schema))
+        stored = [with_null_members(array.cast(type)) for array, type in zip(arrays, self._schema.types, strict=True)]
+        self._writer.write(pa.Table.from_arrays(stored, schema=self._schema))
         self._row_count += batch.num_rows
         self._given_bytes += batch.nbytes
 
@@ -292,12 +293,16 @@ def _physical(type: pa.DataType) -> pa.DataType:
     if pa.types.is_list(type):
         return pa.list_(_physical_field(type.value_field))
     if pa.types.is_struct(type):
-        return pa.struct([_physical_field(field) for field in type])
+        return pa.struct([_physical_member(field) for field in type])
     return type
 
 
 def _physical_field(field: pa.Field) -> pa.Field:
     return field.with_type(_physical(field.type))
+
+
+def _physical_member(field: pa.Field) -> pa.Field:
+    return _physical_field(field).with_nullable(True)
 
 
 def _has_bounds(type: t.DataType) -> bool:
