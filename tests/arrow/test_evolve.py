@@ -52,6 +52,13 @@ def test_a_row_is_read_with_only_the_members_that_are_wanted():
     assert projection.apply(batch).to_pylist() == [{"r": {"last": 5, "new": None}}, {"r": None}]
 
 
+def test_a_member_added_again_under_an_old_name_is_another_member_where_it_is_all_that_is_asked_for():
+    old = (t.Field(0, "r", t.Row((t.Field(1, "x", t.Int()), t.Field(2, "y", t.Int())))),)
+    projection = plan(old, (t.Field(0, "r", t.Row((t.Field(3, "x", t.Int()),))),))
+    batch = pa.RecordBatch.from_pylist([{"r": {"x": 1}}, {"r": None}], to_arrow_schema(projection.columns))
+    assert projection.apply(batch).to_pylist() == [{"r": {"x": None}}, {"r": None}]
+
+
 def test_a_row_of_new_members_only_keeps_its_nulls():
     old = (t.Field(0, "r", t.Row((t.Field(1, "x", t.Int()),))),)
     new = (t.Field(0, "r", t.Row((t.Field(5, "n", t.Int()),))),)

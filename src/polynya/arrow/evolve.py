@@ -114,7 +114,7 @@ def _match_rows(found: t.Row, wanted: t.Row, column: str, defaults: Defaults) ->
         read.append(replace(old, type=read_type))
     # a ROW of new members only still has to tell where it is null
     type = replace(found, fields=tuple(read) or found.fields[:1])
-    if to_arrow_type(type) == to_arrow_type(wanted) and not any(inner for _, inner in sources):
+    if read and to_arrow_type(type) == to_arrow_type(wanted) and not any(inner for _, inner in sources):
         return type, None
     fields = [to_arrow_field(member) for member in wanted.fields]
     given = [defaults.get(member.id) for member in wanted.fields]
