@@ -264,11 +264,11 @@ class Table:
         target = commit.Target(table.root, table.schema)
         return _published(target, ingest.write(target, table.snapshot, data, request))
 
-    @_naming_manifests
     def require_writable(self) -> None:
         """Raise UnsupportedError, naming the reason, for a table that cannot be written to."""
         options.require_writable(self.schema)
 
+    @_naming_manifests
     def delete(self, where: str | Predicate, *, engine: Engine | None = None) -> Commit:
         """Delete the rows that match; a row for which the condition is unknown stays.
 
