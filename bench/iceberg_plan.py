@@ -177,11 +177,6 @@ def measure(file_count=100_000, repeat=3):
     return found
 
 
-def seconds_of(who, what, path):
-    """CPU seconds of one plan, in a process of its own."""
-    return _child(who, what, path)["seconds"]
-
-
 def _child(who, what, path):
     command = [sys.executable, __file__, "--child", who, what, path]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -191,7 +186,9 @@ def _child(who, what, path):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         count, seconds = BY[sys.argv[2]](sys.argv[4], sys.argv[3])
-        print(json.dumps({"files": count, "seconds": seconds}))
+        status = Path("/proc/self/status").read_text().split()
+        peak_mb = int(status[status.index("VmHWM:") + 1]) * 1024 / 1e6
+        print(json.dumps({"files": count, "seconds": seconds, "peak_mb": peak_mb}))
     else:
         for what, one in measure(*map(int, sys.argv[1:])).items():
             times = (

@@ -15,15 +15,20 @@ PARTITIONS = 100
 SCHEMA = pa.schema([("day", pa.int32()), ("id", pa.int64()), ("amount", pa.float64()), ("name", pa.string())])
 
 
-def make_table(location, file_count, options=None):
-    """Create `bench.t` under the location with that many files and return it."""
+BUCKETS = 16
+
+
+def make_table(location, file_count, options=None, *, bucketed=False):
+    """Create `bench.t` under the location with that many files and return it; with buckets each holds any id."""
     warehouse = polynya.open_warehouse(location)
     warehouse.create_database("bench", exist_ok=True)
-    table = warehouse.create_table("bench.t", SCHEMA, partition_by=["day"], options=options or {})
+    buckets = {"bucket": str(BUCKETS), "bucket-key": "id"} if bucketed else {}
+    table = warehouse.create_table("bench.t", SCHEMA, partition_by=["day"], options=buckets | (options or {}))
     target = Target(table.root, table.schema)
     for start in range(0, file_count, 250_000):
         count = min(250_000, file_count - start)
-        commit(target, Change(Edit(entries_of(start, count, file_count))), new_author(target))
+        entries = entries_of(start, count, file_count, bucketed=bucketed)
+        commit(target, Change(Edit(entries)), new_author(target))
     return table.refresh()
 
 
@@ -32,11 +37,11 @@ def _random_ids(seed, count):
     return (data[16 * number : 16 * number + 16] for number in range(count))
 
 
-def entries_of(start, count, total):
+def entries_of(start, count, total, *, bucketed=False):
     """Entries of files number `start` and on, of so many in total."""
     index = np.arange(start, start + count)
     day = (index * PARTITIONS // total).astype(np.int32)
-    low, high = index * 1000, index * 1000 + 999
+    low, high = (np.zeros_like(index), np.full_like(index, 10**9)) if bucketed else (index * 1000, index * 1000 + 999)
     names = [f"data-{uuid.UUID(bytes=bytes_)}-0.parquet" for bytes_ in _random_ids(start, count)]
     empty = pa.repeat(pa.scalar(bytes(12)), count)
 
@@ -48,8 +53,8 @@ def entries_of(start, count, total):
     columns = {
         "kind": np.zeros(count, np.int8),
         "partition": encode_rows([pa.array(day)]),
-        "bucket": np.zeros(count, np.int32),
-        "total_buckets": np.full(count, -1, np.int32),
+        "bucket": (index % BUCKETS if bucketed else np.zeros(count)).astype(np.int32),
+        "total_buckets": np.full(count, BUCKETS if bucketed else -1, np.int32),
         "file_name": names,
         "file_size": np.full(count, 64 << 20),
         "row_count": np.full(count, 1000),

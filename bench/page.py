@@ -1,63 +1,109 @@
-"""docs/benchmarks.md, made from the figures of one run."""
+"""docs/benchmarks.md and its images, made from the results of all groups."""
 
-import importlib.metadata
 import os
-import platform
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stage import Figure, Stage
+import plots
+from results import Result
+from stage import Figure, Role
 
-PACKAGES = ("polynya", "pyarrow", "numpy", "datafusion", "fastavro", "pyspark")
 HEAD = """# Benchmarks
 
 Made by `python3 dev.py bench`; run it instead of editing this page. Each line compares the same work on the same data
-in the same run, in turn; times are the best of {repeats} repeats after one that does not count. The ratio is polynya's
-time over the peer's: **below 1 polynya is faster**. A bound is not a peer: it does only the part that nobody can do
-without. The spread is the smallest and the largest ratio of a repeat. Look at ratios, not at seconds:
-{load}
+in the same run, in turn; times are the best of several repeats after one that does not count. The ratio is polynya's
+time over the other's: **below 1 polynya is faster**. The spread is the smallest and the largest ratio of a repeat.
+A *bound* is not a peer: it does only the part that nobody can do without. *Itself* is polynya in another way or place.
+Look at ratios, not at seconds: the machine is small.
+
+Memory is a peak in MB. Of a Python process it is how far it grew over what it held before; of a JVM with its Python
+workers, and of plans and manifest merges, which have a process of their own, it is all of it. `–`: nobody looked.
 """
-TAIL = """
+PEERS = """
 ## Peers
 
 | peer | how |
 |---|---|
-| Java Paimon 2.0.0 | its table API in a JVM that has done the work once before; answers travel as JSON |
-| pypaimon | in an environment of its own (it pins an older pyarrow), timed inside its process |
-| Spark | its own Parquet reader and writer in the same session |
+| Java Paimon | its table API in a JVM that has done the work once before; answers travel as JSON |
+| pypaimon, pypaimon-rust | in environments of their own, timed inside their processes |
+| PyIceberg | the same, with a catalog in SQLite; it has no primary keys, so it takes no part in upserts and merges |
+| Iceberg on Spark, Delta on Spark | on Spark 4.1, the newest that both have; two cores and 3 GB, as for polynya |
+| Spark's Parquet | Spark's own reader and writer in polynya's session |
 | pyarrow, fastavro, DataFusion | called directly |
 
-Not compared here, because they are not part of the test environment: pypaimon-rust, Iceberg on Spark, Delta on Spark.
-PyIceberg reads the twin in the tests; it has no primary keys to merge.
+"With deletion vectors" Iceberg's tables are merge-on-read, of format version 3, and Delta's have them enabled.
+Not compared: Java Paimon for writes and scans, because rows would travel to it and back as JSON.
 """
+TITLES = {
+    "manifests": "Manifests",
+    "keys": "Keys",
+    "plans": "Plans of many files",
+    "plans_million": "Plans of ten times as many files",
+    "commits": "Commits",
+    "writers": "Writers at once",
+    "small_writes": "Small writes",
+    "writes": "Loading rows",
+    "reads": "Scans",
+    "merges": "Merges in memory",
+    "compactions": "Compaction",
+    "deletes": "Deletes",
+    "iceberg": "Publishing to Iceberg",
+    "iceberg_plans": "Plans of Iceberg tables",
+    "spark": "Spark",
+}
 
 
-def render(stage: Stage, missing: Sequence[str], load: float) -> str:
-    """The page of what was measured so far; `missing` are the workloads that were not."""
-    lines = [HEAD.format(repeats=stage.repeats, load=_load_text(load)), *_table(stage.figures), ""]
-    lines += [f"- {note}" for note in stage.notes]
-    if stage.scale != 1:
-        lines.append(f"- Sizes are {stage.scale:g} of the usual ones.")
+def write(results: Mapping[str, Result], groups: Sequence[str], docs: Path) -> None:
+    """The page and its images; images of groups that have none any more go."""
+    charts = {name: plots.bars_of(results[name].figures) for name in groups if name in results}
+    images = docs / "images"
+    images.mkdir(exist_ok=True)
+    for name in groups:
+        path = images / f"bench-{name}.svg"
+        if charts.get(name):
+            path.write_text(plots.render(f"{TITLES[name]}: time over that of the best peer", charts[name]))
+        else:
+            path.unlink(missing_ok=True)
+    (docs / "benchmarks.md").write_text(render(results, groups, {name for name, bars in charts.items() if bars}))
+
+
+def render(results: Mapping[str, Result], groups: Sequence[str], charts: set[str]) -> str:
+    """The text of the page; `charts` names the groups that have an image."""
+    lines = [HEAD]
+    for name in groups:
+        if name in results:
+            lines += _section(name, results[name], name in charts)
+    missing = [name for name in groups if name not in results]
     if missing:
-        lines.append(f"- Not measured in this run: {', '.join(missing)}.")
-    lines += ["", "## Machine", "", *(f"- {fact}" for fact in _machine(load)), TAIL.rstrip()]
-    return "\n".join(lines) + "\n"
+        lines += [f"Not measured: {', '.join(missing)}.", ""]
+    return "\n".join([*lines, *_runs(results, groups), PEERS.rstrip()]) + "\n"
 
 
-def _table(figures: Iterable[Figure]) -> list[str]:
-    rows = ["| what | polynya | peer or bound | its time | ratio | spread |", "|---|---:|---|---:|---:|---|"]
+def _section(name: str, result: Result, chart: bool) -> list[str]:
+    image = [f"![{TITLES[name]}](images/bench-{name}.svg)", ""] if chart else []
+    notes = [f"- {note}" for note in result.notes]
+    return [f"## {TITLES[name]}", "", *image, *_table(result.figures), "", *notes, *([""] if notes else [])]
+
+
+def _table(figures: Sequence[Figure]) -> list[str]:
+    rows = [
+        "| what | polynya | memory | compared with | its time | its memory | ratio | spread |",
+        "|---|---:|---:|---|---:|---:|---:|---|",
+    ]
     last = None
     for figure in figures:
-        what, ours = (figure.what, _time(figure.seconds)) if figure.what != last else ("", "")
+        ours = (figure.what, _time(figure.seconds), _memory(figure.memory_mb)) if figure.what != last else ("", "", "")
         last = figure.what
-        if figure.peer_seconds:
-            spread = f"{min(figure.ratios):.2f}–{max(figure.ratios):.2f}"
-            cells = [what, ours, figure.peer, _time(figure.peer_seconds), f"{figure.ratio:.2f}", spread]
-        else:
-            cells = [what, ours, figure.peer or "–", "–", "–", "–"]
-        rows.append(f"| {' | '.join(cells)} |")
+        rows.append(f"| {' | '.join([*ours, *_other(figure)])} |")
     return rows
+
+
+def _other(figure: Figure) -> list[str]:
+    name = {Role.PEER: "{}", Role.BOUND: "*bound:* {}", Role.SELF: "*itself:* {}"}[figure.role].format(figure.other)
+    if not figure.other_seconds:
+        return [f"{name}: {figure.reason}" if figure.other else "–", "–", "–", "–", "–"]
+    spread = f"{min(figure.ratios):.2f}–{max(figure.ratios):.2f}"
+    return [name, _time(figure.other_seconds), _memory(figure.other_memory_mb), f"{figure.ratio:.2f}", spread]
 
 
 def _time(seconds: Sequence[float]) -> str:
@@ -65,30 +111,29 @@ def _time(seconds: Sequence[float]) -> str:
     return f"{best:.2f} s" if best >= 1 else f"{1000 * best:.1f} ms"
 
 
-def _load_text(load: float) -> str:
+def _memory(peak_mb: float | None) -> str:
+    return "–" if peak_mb is None else f"{peak_mb:,.0f}"
+
+
+def _runs(results: Mapping[str, Result], groups: Sequence[str]) -> list[str]:
+    """Where and how, in as few lines as the groups have in common."""
+    by_machine: dict[tuple[str, ...], list[str]] = {}
+    for name in groups:
+        if name in results:
+            by_machine.setdefault(tuple(results[name].machine), []).append(name)
+    lines = ["## Machine", ""]
+    for facts, names in by_machine.items():
+        shown = [f"{', '.join(names)}:"] if len(by_machine) > 1 else []
+        lines += [*shown, *(["" for _ in shown]), *(f"- {fact}" for fact in facts), ""]
+    lines += ["| group | day | repeats | size | load |", "|---|---|---:|---:|---:|"]
     cores = os.cpu_count() or 1
-    if load <= cores:
-        return "the machine is small."
-    return (
-        f"the machine is small, and was busy with other work (load {load:.0f} on {cores} cores), so the spread is wide."
-    )
-
-
-def _machine(load: float) -> list[str]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    for name in groups:
+        if name in results:
+            one = results[name]
+            busy = " (busy)" if one.load > 2 * cores else ""
+            lines.append(f"| {name} | {one.day} | {one.repeats} | {one.scale:g} | {one.load:.1f}{busy} |")
     return [
-        f"{datetime.now(UTC):%Y-%m-%d}; {_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; load {load:.1f}",
-        f"{platform.system()} {platform.release().split('-')[0]}, Python {platform.python_version()}",
-        versions,
+        *lines,
+        "",
+        "Size is the share of the usual numbers of rows and files; load is that of the machine during the group.",
     ]
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    names = (
-        [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        if info.exists()
-        else []
-    )
-    return names[0] if names else platform.machine()

@@ -2,8 +2,9 @@
 
     python bench/plan.py [files]
 
-full: all files; partition: one of 100; value: one file by statistics; warm: full again with manifests in memory;
-image: full in a new process with manifests on disk. Peak memory is that of a process that does only the full plan.
+full: all files; partition: one of 100; value: one file by statistics, or with buckets one of 16; warm: full again with
+manifests in memory; image: full in a new process with manifests on disk. Peak memory is that of a process that does
+only the full plan.
 Ratios are of processor time, which a busy machine distorts least. Libraries are loaded before the clock starts.
 """
 
@@ -47,10 +48,10 @@ def _child(what, folder, *arguments, environment=None):
 
 
 def _run_child(what, folder, *arguments):
-    if what == "make":
+    if what in ("make", "make-bucketed"):
         from make_table import make_table
 
-        make_table(folder, int(arguments[0]))
+        make_table(folder, int(arguments[0]), bucketed=what == "make-bucketed")
         return {}
     (seconds, cpu_seconds), splits = _bare(folder) if what == "bare" else _plan(what, folder)
     # Not ru_maxrss, which a child process starts with at the size of its parent.

@@ -21,20 +21,20 @@ from polynya.spark import Lake
 
 RUNS = 3
 PARTITIONS = 8
+COLUMNS = (
+    "id",
+    "timestamp_micros(1700000000000000 + id * 1000) as at",
+    "rand(1) as amount",
+    "substring(md5(cast(id as string)), 1, 8) as code",
+    "concat(md5(cast(id as string)), substring(md5(cast(id + 1 as string)), 1, 24)) as note",
+    "cast(id % 1000 as int) as kind",
+    f"cast(id % {PARTITIONS} as string) as day",
+)
 
 
 def rows(spark: SparkSession, count: int) -> DataFrame:
     """Seven columns of mixed types, held in memory, so that only writing is measured."""
-    made = spark.range(0, count, 1, 4).selectExpr(
-        "id",
-        "timestamp_micros(1700000000000000 + id * 1000) as at",
-        "rand(1) as amount",
-        "substring(md5(cast(id as string)), 1, 8) as code",
-        "concat(md5(cast(id as string)), substring(md5(cast(id + 1 as string)), 1, 24)) as note",
-        "cast(id % 1000 as int) as kind",
-        f"cast(id % {PARTITIONS} as string) as day",
-    )
-    made = made.cache()
+    made = spark.range(0, count, 1, 4).selectExpr(*COLUMNS).cache()
     made.count()
     return made
 

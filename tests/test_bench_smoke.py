@@ -3,10 +3,17 @@
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "bench"))
+
+import page  # noqa: E402  # the path comes first
+import plots  # noqa: E402
+from results import Result  # noqa: E402
+from stage import Figure, Role  # noqa: E402
 
 
 def smoke(*arguments):
@@ -17,18 +24,46 @@ def smoke(*arguments):
 
 
 def test_the_benchmarks_run():
-    shown = smoke("--no-peers", "--skip", "spark")
-    assert "| what | polynya | peer or bound |" in shown
+    shown = smoke("--no-peers", "--skip", "spark", "--skip", "plans_million")
+    assert "| what | polynya | memory | compared with |" in shown
     assert "merge read of 5 runs" in shown
 
 
 @pytest.mark.spark
 def test_the_benchmarks_of_spark_run():
-    assert "Spark's partitioned Parquet" in smoke("--no-peers", "spark")
+    assert "Spark's partitioned Parquet" in smoke("--no-peers", "--only", "spark")
 
 
 @pytest.mark.interop
 def test_the_peers_take_part():
-    shown = smoke("plans", "writes", "compactions")
-    assert "Java Paimon" in shown
-    assert "pypaimon" in shown
+    shown = smoke("--only", "writes", "--only", "deletes")
+    for peer in ("Java Paimon", "pypaimon", "pypaimon-rust", "PyIceberg"):
+        assert peer in shown
+
+
+FIGURES = [
+    Figure("scan", [1.0, 1.5], 10.0, "slow & steady", Role.PEER, [4.0, 4.0]),
+    Figure("scan", [1.0, 1.5], 10.0, "quick", Role.PEER, [2.0, 4.0], 20.0),
+    Figure("scan", [1.0, 1.5], 10.0, "floor", Role.BOUND, [0.5, 0.5]),
+    Figure("merge", [1.0, 1.0], None, "floor", Role.BOUND, [0.5, 0.8]),
+    Figure("upsert", [1.0, 1.0], None, "quick", Role.PEER, reason="has no keys"),
+]
+
+
+def test_a_chart_compares_with_the_best_peer_or_else_a_bound():
+    scan, merge = plots.bars_of(FIGURES)
+    assert (scan.other, scan.ratio, scan.low, scan.high) == ("quick", 0.5, 0.375, 0.5)
+    assert (merge.other, merge.role) == ("floor", Role.BOUND)
+
+
+def test_a_chart_is_a_drawing():
+    drawn = ElementTree.fromstring(plots.render("Scans", plots.bars_of([FIGURES[0]])))
+    assert "slow & steady" in "".join(drawn.itertext())
+
+
+def test_the_page_says_why_a_peer_has_no_figure_and_what_was_not_measured():
+    result = Result(FIGURES, ["a note"], 1.0, 2, 0.5, "2026-01-01", ["a machine"])
+    shown = page.render({"reads": result}, ["reads", "spark"], {"reads"})
+    assert "quick: has no keys | – |" in shown
+    assert "Not measured: spark." in shown
+    assert "![Scans](images/bench-reads.svg)" in shown

@@ -1,0 +1,97 @@
+"""How much memory work takes: the peak of the resident pages of the processes that do it.
+
+| kind | figure |
+|---|---|
+| a Python process | how far it grew over what it held before the work: what it works on may be in memory already |
+| a JVM with its Python workers | all of it: a heap grows as far as it is let, whatever the work needs |
+| a process for this work alone | all of it, as it says itself |
+
+Linux counts; elsewhere there is no figure.
+"""
+
+import ctypes
+import gc
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+PROC = Path("/proc")
+HERE = os.getpid()
+
+
+@dataclass
+class Watch:
+    """The peak of one doer over all of its runs, in MB; call `begin` before each and `end` after it."""
+
+    pid: int
+    whole: bool = False
+    peak_mb: float | None = None
+    _before: float = field(default=0.0, init=False)
+
+    def begin(self) -> None:
+        """Forget earlier peaks."""
+        if self.pid == HERE:
+            _let_go()
+        for pid in self._processes():
+            _forget_peak(pid)
+        self._before = 0.0 if self.whole else _status(self.pid).get("VmRSS", 0.0)
+
+    def end(self) -> None:
+        """Take the peak of this run."""
+        peak = sum(_status(pid).get("VmHWM", 0.0) for pid in self._processes())
+        if peak:
+            self.peak_mb = max(self.peak_mb or 0.0, peak - self._before)
+
+    def _processes(self) -> list[int]:
+        return [self.pid, *_descendants(self.pid)] if self.whole else [self.pid]
+
+
+@dataclass
+class Told:
+    """The peak of processes that say it themselves."""
+
+    peak_mb: float | None = None
+
+    def begin(self) -> None:
+        """Nothing to do."""
+
+    def end(self) -> None:
+        """Nothing to do."""
+
+    def tell(self, peak_mb: float) -> None:
+        """One of them had this peak."""
+        self.peak_mb = max(self.peak_mb or 0.0, peak_mb)
+
+
+def _let_go() -> None:
+    """Give freed pages back, so that they do not hide growth."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+def _forget_peak(pid: int) -> None:
+    path = PROC / str(pid) / "clear_refs"
+    if path.exists():
+        path.write_text("5")  # proc(5): resets the peak of resident pages
+
+
+def _status(pid: int) -> dict[str, float]:
+    """The sizes in a process's status, in MB; none when it has ended."""
+    path = PROC / str(pid) / "status"
+    if not path.exists():
+        return {}
+    pairs = (line.split(":", 1) for line in path.read_text().splitlines())
+    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in pairs if value.endswith(" kB")}
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    for path in PROC.glob(f"{pid}/task/*/children"):
+        for child in map(int, path.read_text().split()):
+            yield child
+            yield from _descendants(child)
