@@ -265,6 +265,26 @@ def test_engines_that_cannot_take_the_change_refuse_it(
         table.delete("v = 1") if change == "delete" else table.update({"v": "1"}, "v = 1")
 
 
+def test_a_partial_update_refuses_values_that_its_merge_would_combine_or_pass_over(tmp_path: Path) -> None:
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    schema = pa.schema(
+        [pa.field("k", pa.int64(), nullable=False), ("g", pa.int64()), ("x", pa.int64()), ("y", pa.int64())]
+    )
+    options = {"bucket": "1", "merge-engine": "partial-update", "fields.g.sequence-group": "x"}
+    table = warehouse.create_table("db.t", schema, primary_key=["k"], options=options)
+    summed = {**options, "fields.x.aggregate-function": "sum"}
+    sums = warehouse.create_table("db.sums", schema, primary_key=["k"], options=summed)
+    for one in (table, sums):
+        one.write(pa.table({"k": [1, 2], "g": [1, 1], "x": [10, 20], "y": [5, None]}, schema=schema))
+    with pytest.raises(polynya.UnsupportedError, match="'x' is combined by 'sum'"):
+        sums.update({"y": 6}, "k = 1")
+    with pytest.raises(polynya.UnsupportedError, match="'y' would become null"):
+        table.update({"y": None}, "k = 1")
+    table.update({"x": None, "y": "y + k"}, "x is not null")
+    assert read(table) == [{"k": 1, "g": 1, "x": None, "y": 6}, {"k": 2, "g": 1, "x": None, "y": None}]
+
+
 @pytest.mark.parametrize(
     ("engine", "option"),
     [

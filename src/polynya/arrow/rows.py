@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from polynya.arrow import ingest, read
 from polynya.arrow.change_files import Assign
@@ -25,8 +26,10 @@ from polynya.arrow.row_changes import (
     require_changeable,
 )
 from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.model.aggregate_functions import LAST_NON_NULL_VALUE, LAST_VALUE
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.literals import Value
+from polynya.model.merge_spec import merge_spec
 from polynya.model.options_keys import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
     IGNORE_DELETE,
@@ -86,11 +89,13 @@ def update(target: Target, assignments: Assignments, predicate: Predicate, engin
     require_columns(schema, assignments, "update")
     if not assignments:
         raise InvalidInputError("update: expected a column to set, found none")
-    change = RowChange(predicate, conforming(_assignment(assignments, schema), schema))
+    assign = _assignment(assignments, schema)
     if not schema.primary_key:
-        return change_rows(target, change, engine.change_files)
+        return change_rows(target, RowChange(predicate, conforming(assign, schema)), engine.change_files)
     _require_updates(schema, assignments)
-    return engine.write_records(target, change, "+U")
+    if MERGE_ENGINE.of(schema.options) == "partial-update":
+        assign = _refusing_nulls(assign, tuple(name for name in assignments if not _takes_null(name, schema)))
+    return engine.write_records(target, RowChange(predicate, conforming(assign, schema)), "+U")
 
 
 def record_batch(rows: pa.RecordBatch, change: RowChange, kind: str, schema: Schema) -> pa.RecordBatch:
@@ -128,6 +133,34 @@ def _require_updates(schema: Schema, assignments: Assignments) -> None:
     for name in assignments:
         if name in schema.primary_key:
             raise UnsupportedError(f"update: column '{name}' is part of the primary key, which cannot be updated")
+    for name, function in merge_spec(schema).functions.items():
+        if function.name not in (LAST_VALUE, LAST_NON_NULL_VALUE):  # the old value would be combined with itself
+            raise UnsupportedError(
+                f"update: column '{name}' is combined by '{function.name}', which does not take the row as it is"
+            )
+
+
+def _takes_null(name: str, schema: Schema) -> bool:
+    """Whether a partial update with a null changes the column: in a sequence group it does."""
+    spec = merge_spec(schema)
+    function = spec.functions.get(name)
+    protected = any(name in group.protected for group in spec.groups)
+    return protected and (function is None or function.name == LAST_VALUE)
+
+
+def _refusing_nulls(assign: Assign, names: tuple[str, ...]) -> Assign:
+    """The same assignment, refused where a value of the columns would become null: the merge keeps the old one."""
+
+    def checked(rows: pa.RecordBatch) -> pa.RecordBatch:
+        changed = assign(rows)
+        for name in names:
+            if pc.any(pc.and_(changed[name].is_null(), rows[name].is_valid())).as_py():
+                raise UnsupportedError(
+                    f"update: column '{name}' would become null, which a partial update takes for no change"
+                )
+        return changed
+
+    return checked
 
 
 def _assignment(assignments: Assignments, schema: Schema) -> Assign:
