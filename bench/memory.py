@@ -30,19 +30,20 @@ class Watch:
     whole: bool = False
     peak_mb: float | None = None
     _before: float = field(default=0.0, init=False)
+    _fresh: bool = field(default=False, init=False)
 
     def begin(self) -> None:
         """Forget earlier peaks."""
         if self.pid == HERE:
             _let_go()
-        for pid in self._processes():
-            _forget_peak(pid)
+        forgotten = [_forget_peak(pid) for pid in self._processes()]
+        self._fresh = all(forgotten)
         self._before = 0.0 if self.whole else _status(self.pid).get("VmRSS", 0.0)
 
     def end(self) -> None:
         """Take the peak of this run."""
         peak = sum(_status(pid).get("VmHWM", 0.0) for pid in self._processes())
-        if peak:
+        if peak and self._fresh:
             self.peak_mb = max(self.peak_mb or 0.0, peak - self._before)
 
     def _processes(self) -> list[int]:
@@ -75,23 +76,31 @@ def _let_go() -> None:
         libc.malloc_trim(0)
 
 
-def _forget_peak(pid: int) -> None:
-    path = PROC / str(pid) / "clear_refs"
-    if path.exists():
-        path.write_text("5")  # proc(5): resets the peak of resident pages
+def _forget_peak(pid: int) -> bool:
+    """Whether the peak begins anew: not where there is no /proc, nor for a process that has ended."""
+    try:
+        (PROC / str(pid) / "clear_refs").write_text("5")  # the number that resets the peak of resident pages
+    except OSError:
+        return False
+    return True
 
 
 def _status(pid: int) -> dict[str, float]:
     """The sizes in a process's status, in MB; none when it has ended."""
-    path = PROC / str(pid) / "status"
-    if not path.exists():
+    try:
+        text = (PROC / str(pid) / "status").read_text()
+    except OSError:
         return {}
-    pairs = (line.split(":", 1) for line in path.read_text().splitlines())
+    pairs = (line.split(":", 1) for line in text.splitlines())
     return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in pairs if value.endswith(" kB")}
 
 
 def _descendants(pid: int) -> Iterator[int]:
     for path in PROC.glob(f"{pid}/task/*/children"):
-        for child in map(int, path.read_text().split()):
+        try:
+            children = [int(child) for child in path.read_text().split()]
+        except OSError:  # the thread has just ended
+            continue
+        for child in children:
             yield child
             yield from _descendants(child)

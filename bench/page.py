@@ -34,6 +34,7 @@ PEERS = """
 "With deletion vectors" Iceberg's tables are merge-on-read, of format version 3, and Delta's have them enabled.
 Not compared: Java Paimon for writes and scans, because rows would travel to it and back as JSON.
 """
+CHART = ": time over that of the best peer (hollow: of the bound)"
 TITLES = {
     "manifests": "Manifests",
     "keys": "Keys",
@@ -61,7 +62,7 @@ def write(results: Mapping[str, Result], groups: Sequence[str], docs: Path) -> N
     for name in groups:
         path = images / f"bench-{name}.svg"
         if charts.get(name):
-            path.write_text(plots.render(f"{TITLES[name]}: time over that of the best peer", charts[name]))
+            path.write_text(plots.render(f"{TITLES[name]}{CHART}", charts[name]))
         else:
             path.unlink(missing_ok=True)
     (docs / "benchmarks.md").write_text(render(results, groups, {name for name, bars in charts.items() if bars}))

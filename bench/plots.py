@@ -94,10 +94,10 @@ def _row(bar: Bar, axis: _Axis, top: int) -> list[str]:
     low, high = axis.x(bar.low), axis.x(bar.high)
     label = f"{bar.ratio:.2g} × {'bound: ' if bar.role is Role.BOUND else ''}{bar.other}"
     return [
-        _text(LEFT - 8, top + 13, _short(bar.what, 52), "end"),
+        _text(LEFT - 8, top + 13, _short(bar.what, 50), "end"),
         f'<rect x="{start:.1f}" y="{top}" width="{max(end - start, 1):.1f}" height="18" {paint}/>',
         f'<path d="M{low:.1f} {middle - 4}v8m0-4H{high:.1f}m0-4v8" stroke="{INK}" fill="none"/>',
-        _text(WIDTH - RIGHT + 10, top + 13, _short(label, 40), "start"),
+        _text(WIDTH - RIGHT + 10, top + 13, _short(label, 38), "start"),
     ]
 
 

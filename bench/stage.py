@@ -1,5 +1,6 @@
 """Where workloads are measured: polynya and its peers in turn, several times, on the same data in the same run."""
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from memory import HERE, Told, Watch
 from peers import Peers, Task
 
 SMOKE = 0.001  # the scale at which only running counts
+
+# Of a peer: what it answers, a pipe to one that died, a process of its own that ended badly.
+FAILURES = (OtherError, OSError, subprocess.CalledProcessError)
 
 Work = Callable[[], object]
 Others = Mapping[str, Work | str]  # a text says why there is no figure
@@ -71,7 +75,9 @@ class Runner:
             self.watch.begin()
         try:
             self.seconds.append(seconds_of(self.work))
-        except OtherError as error:
+        except FAILURES as error:
+            if self.role is not Role.PEER:
+                raise
             self.failure = f"failed: {first_line(error)}"
         if self.watch:
             self.watch.end()
@@ -141,7 +147,7 @@ class Stage:
             return {name: ask(self.peers)}
         except UnavailableError as error:
             return {name: f"not available: {first_line(error)}"}
-        except OtherError as error:
+        except FAILURES as error:
             return {name: f"failed: {first_line(error)}"}
 
     def cannot(self, reason: str, *names: str) -> Others:
