@@ -48,8 +48,8 @@ TITLES = {
     "merges": "Merges in memory",
     "compactions": "Compaction",
     "deletes": "Deletes",
-    "iceberg": "Publishing to Iceberg",
-    "iceberg_plans": "Plans of Iceberg tables",
+    "iceberg": "Publishing to Iceberg, by processor time",
+    "iceberg_plans": "Plans of Iceberg tables, by processor time",
     "spark": "Spark",
 }
 

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 import polynya
 from peers import Peer, Task
-from stage import Others, Stage
+from stage import Others, Stage, seconds_of
 
 WRITE_ONLY = {"bucket": "2", "write-only": "true"}
 
@@ -58,10 +57,8 @@ def into_new(stage: Stage, peer: Peer, do: str, new: Callable[[], polynya.Table]
 
 
 def timed_on_copy(stage: Stage, table: polynya.Table, work: Callable[[str], object]) -> float:
-    """Seconds of the work on a copy of the table, which is thrown away."""
+    """Seconds of the work on a copy of the table, which is thrown away; the work may say them itself."""
     with tempfile.TemporaryDirectory(dir=stage.folder) as folder:
         copy = Path(folder) / "bench.db" / "copy"
         shutil.copytree(table.location, copy)
-        started = time.perf_counter()
-        work(str(copy))
-        return time.perf_counter() - started
+        return seconds_of(lambda: work(str(copy)))

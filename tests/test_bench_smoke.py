@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "bench"))
 
 import page  # noqa: E402  # the path comes first
 import plots  # noqa: E402
-from results import Result  # noqa: E402
+import results  # noqa: E402
 from stage import Figure, Role  # noqa: E402
 
 
@@ -48,6 +48,7 @@ FIGURES = [
     Figure("merge", [1.0, 1.0], None, "floor", Role.BOUND, [0.5, 0.8]),
     Figure("upsert", [1.0, 1.0], None, "quick", Role.PEER, reason="has no keys"),
 ]
+RESULT = results.Result(FIGURES, ["a note"], 1.0, 2, 0.5, "2026-01-01", ["a machine"])
 
 
 def test_a_chart_compares_with_the_best_peer_or_else_a_bound():
@@ -62,8 +63,16 @@ def test_a_chart_is_a_drawing():
 
 
 def test_the_page_says_why_a_peer_has_no_figure_and_what_was_not_measured():
-    result = Result(FIGURES, ["a note"], 1.0, 2, 0.5, "2026-01-01", ["a machine"])
-    shown = page.render({"reads": result}, ["reads", "spark"], {"reads"})
+    shown = page.render({"reads": RESULT}, ["reads", "spark"], {"reads"})
     assert "quick: has no keys | – |" in shown
     assert "Not measured: spark." in shown
     assert "![Scans](images/bench-reads.svg)" in shown
+
+
+def test_the_page_is_made_from_figures_that_were_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYNYA_CACHE", str(tmp_path / "cache"))
+    results.keep({"reads": RESULT})
+    assert results.load() == {"reads": RESULT}
+    page.write(results.load(), ["reads", "spark"], tmp_path)
+    assert "images/bench-reads.svg" in (tmp_path / "benchmarks.md").read_text()
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["bench-reads.svg"]
