@@ -17,7 +17,8 @@ A *bound* is not a peer: it does only the part that nobody can do without. *Itse
 Look at ratios, not at seconds: the machine is small.
 
 Memory is a peak in MB. Of a Python process it is how far it grew over what it held before; of a JVM with its Python
-workers, and of plans and manifest merges, which have a process of their own, it is all of it. `–`: nobody looked.
+workers, and of plans and manifest merges, which have a process of their own, it is all of it. The run
+that warms up counts, with the libraries that it loads. `–`: nobody looked.
 """
 PEERS = """
 ## Peers

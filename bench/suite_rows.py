@@ -14,7 +14,7 @@ from polynya.arrow.merge import merge as merge_rows
 from polynya.arrow.merge import merge_spec
 from polynya.model.schema import schema_of
 from read import files_of, make_append, scan_by_api, scan_by_pyarrow
-from stage import Others, Stage
+from stage import Others, Stage, seconds_of
 from tables import WRITE_ONLY, arrow_file, into_new, named, new_table, paimon_clients, timed_on_copy, warehouse_of
 
 ONE_COMMIT = {"commits": 1}
@@ -39,17 +39,21 @@ def writes(stage: Stage) -> None:
             ),
         )
 
+    def load(primary_key: list[str], options: dict[str, str]) -> float:
+        table = new_table(stage, rows.schema, primary_key, options)
+        return seconds_of(lambda: table.write(rows))
+
     peers = {**clients([], {})}
     peers |= stage.peer("PyIceberg", lambda them: them.pyiceberg.task("write", folder=iceberg, data=data, **ONE_COMMIT))
     stage.compare(
         f"append {rows.num_rows:,} rows",
-        lambda: new_table(stage, rows.schema).write(rows),
+        lambda: load([], {}),
         peers,
         bounds={"pyarrow, one Parquet file": lambda: pq.write_table(rows, target, compression="zstd")},
     )
     stage.compare(
         f"load {rows.num_rows:,} rows by key, 2 buckets",
-        lambda: new_table(stage, rows.schema, ["k"], WRITE_ONLY).write(rows),
+        lambda: load(["k"], WRITE_ONLY),
         {**clients(["k"], WRITE_ONLY), **stage.cannot("has no primary keys that a write keeps", "PyIceberg")},
     )
     _upsert(stage, rows)
