@@ -46,6 +46,20 @@ def test_null_rows_are_written_whatever_is_inside_of_them(tmp_path, format, shap
     assert [str(one) for one in found] == [str(one) for one in rows]
 
 
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_of_a_slice_are_written_as_they_stand_there(tmp_path, format, shape):
+    type, value = SHAPES[shape]
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    schema = polynya.Schema((polynya.Field(0, "v", type),))
+    table = warehouse.create_table("db.t", schema, options={"file.format": format})
+    people = [None if n % 3 == 1 else {"age": n, "name": None if n % 5 == 0 else f"name {n}"} for n in range(3000)]
+    rows = pa.array([value(person) for person in people], loose(type)).slice(7, 2500)
+    table.write(pa.table({"v": rows}))
+    assert table.refresh().scan().to_arrow()["v"].to_pylist() == rows.to_pylist()
+
+
 def test_a_member_that_must_be_there_is_missed(tmp_path):
     warehouse = polynya.open_warehouse(tmp_path)
     warehouse.create_database("db")

@@ -66,5 +66,10 @@ def with_null_members(array: pa.Array) -> pa.Array:
     return array
 
 
+def without_offsets(array: pa.Array) -> pa.Array:
+    """The array, if nested, as a copy that no slice stands in: Arrow's ORC writer shifts members of ROWs in slices."""
+    return pa.concat_arrays([array, array.slice(0, 0)]) if pa.types.is_nested(array.type) else array
+
+
 def _with_child(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, array.offset, [child])

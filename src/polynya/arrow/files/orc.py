@@ -25,7 +25,7 @@ from polynya.arrow.files.ids import ORC_ID, schema_with_ids
 from polynya.arrow.files.orc_times import read_timestamps
 from polynya.arrow.files.protocol import PositionedBatch, WrittenFile
 from polynya.arrow.files.sink import CountingSink
-from polynya.arrow.nested import with_null_members
+from polynya.arrow.nested import with_null_members, without_offsets
 from polynya.errors import UnsupportedError
 from polynya.model import types as t
 from polynya.model.arrow_types import to_arrow_type
@@ -237,7 +237,10 @@ class OrcWriter:
             conform(array, field.type, field.name, partial(_to_stored, zone=self._zone, column=field.name))
             for array, field in zip(batch.columns, self._fields, strict=True)
         ]
-        stored = [with_null_members(array.cast(type)) for array, type in zip(arrays, self._schema.types, strict=True)]
+        stored = [
+            without_offsets(with_null_members(array.cast(type)))
+            for array, type in zip(arrays, self._schema.types, strict=True)
+        ]
         self._writer.write(pa.Table.from_arrays(stored, schema=self._schema))
         self._row_count += batch.num_rows
         self._given_bytes += batch.nbytes
