@@ -13,7 +13,7 @@ from polynya.arrow.write import OPEN_BUCKETS_MAX
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model.schema import schema_of
 from polynya.paimon.bucket import bucket_ids
-from polynya.spark.buckets import BUCKET, with_bucket
+from polynya.spark.buckets import bucket_of
 from polynya.table.commit import Author
 
 pytestmark = pytest.mark.spark
@@ -97,8 +97,6 @@ def test_words_that_make_no_sense_are_refused(lake):
         table.write(frame, mode="upsert")
     with pytest.raises(InvalidInputError, match="leave them out"):
         table.write(frame, overwrite="dynamic")
-    with pytest.raises(UnsupportedError, match="merge_schema"):
-        table.write(frame, merge_schema=True)
 
 
 def test_overwriting_replaces_all_or_what_the_rows_fall_into_or_one_partition(lake):
@@ -132,6 +130,43 @@ def test_one_task_owns_a_bucket(lake):
     assert table.write(rows).added_files == 3
 
 
+def test_a_dataframe_without_rows_or_tasks_writes_nothing_and_empties(lake):
+    rows = lake.spark.range(3).selectExpr("id", "id as v")
+    table = lake.create_table("db.t", rows.schema, ["id"], options={"bucket": "2"})
+    table.write(rows)
+    for nothing in (rows.where("false"), lake.spark.createDataFrame([], rows.schema), rows.where("id > 9")):
+        assert table.write(nothing).snapshot_id is None
+    assert table.read().count() == 3
+    table.write(rows.where("false"), mode="overwrite")
+    assert table.read().count() == 0
+
+
+@pytest.mark.parametrize("key", ["id", "__file"])
+def test_columns_may_have_any_names_even_those_that_a_job_would_choose(lake, key):
+    names = (
+        "__bucket",
+        "__file",
+        "__row",
+        "__words",
+        "__vector_of",
+        "_metadata",
+        "___",
+        "0",
+        "a.b",
+        "c d",
+        "e``f",
+        "ü",
+    )
+    texts = ", ".join(f"cast(id as string) as `{name}`" for name in names)
+    rows = lake.spark.sql(f"select id, {texts} from range(9)")
+    options = {"bucket": "3", "bucket-key": key, "deletion-vectors.enabled": "true"}
+    table = lake.create_table("db.t", rows.schema, options=options)
+    table.write(rows)
+    assert rows_of(table.read()) == rows_of(rows)
+    table.delete("id < 4")
+    assert rows_of(table.read()) == rows_of(rows.where("id >= 4"))
+
+
 @pytest.mark.parametrize("key", [["l"], ["i"], ["d"], ["s", "b"], ["t"], ["t", "l"]])
 def test_spark_finds_the_bucket_that_paimon_finds(spark, key):
     random = np.random.default_rng(7)
@@ -147,8 +182,9 @@ def test_spark_finds_the_bucket_that_paimon_finds(spark, key):
         }
     )
     schema = schema_of(table.schema, primary_key=key, options={"bucket": "7", "bucket-key": ",".join(key)})
-    found = with_bucket(spark.createDataFrame(table), schema, 7).toArrow()
-    assert found[BUCKET].to_pylist() == bucket_ids([found[name] for name in key], 7, "default").to_pylist()
+    frame = spark.createDataFrame(table)
+    found = frame.select("*", bucket_of(frame, schema, 7).alias("bucket")).toArrow()
+    assert found["bucket"].to_pylist() == bucket_ids([found[name] for name in key], 7, "default").to_pylist()
 
 
 def test_a_row_that_does_not_fit_fails_the_write_and_leaves_nothing(lake):

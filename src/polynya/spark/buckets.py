@@ -23,20 +23,18 @@ from polynya.model.options_data import BUCKET_FUNCTION_TYPE
 from polynya.model.schema import Schema
 from polynya.spark.filters import column_of
 
-BUCKET = "__bucket"
 _KEY_COLUMNS_MAX = 4
 _BITS = {t.TinyInt: 0xFF, t.SmallInt: 0xFFFF, t.Int: 0xFFFFFFFF, t.Date: 0xFFFFFFFF}
 _SPARK_INTEGERS = (s.ByteType, s.ShortType, s.IntegerType, s.LongType)
 
 
-def with_bucket(frame: DataFrame, schema: Schema, bucket_count: int) -> DataFrame:
-    """The frame with a column of bucket numbers at its end."""
+def bucket_of(frame: DataFrame, schema: Schema, bucket_count: int) -> Column:
+    """The bucket number of each row of the frame; an expression, since any name of a column may be taken."""
     fields = schema.select(bucket_key(schema))
     function = BUCKET_FUNCTION_TYPE.of(schema.options)
-    names = [column_of((name,)) for name in frame.columns]
     if function != "default" or not _is_plain(frame, fields):
-        return frame.withColumn(BUCKET, _python_bucket(fields, bucket_count, function))
-    return frame.select(*names, F.expr(f"cast(abs(hash({_row(fields)}) % {bucket_count}) as int)").alias(BUCKET))
+        return _python_bucket(fields, bucket_count, function)
+    return F.expr(f"cast(abs(hash({_row(fields)}) % {bucket_count}) as int)")
 
 
 def _is_plain(frame: DataFrame, fields: tuple[t.Field, ...]) -> bool:

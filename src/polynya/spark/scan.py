@@ -160,24 +160,24 @@ def _folder_field(field: t.Field) -> s.StructField:
 
 def _without_deleted(spark: SparkSession, frame: DataFrame, reader: Reader, group: NativeGroup) -> DataFrame:
     """The rows that the deletion vectors of their files leave; a file without its vector fails the query."""
-    placed = frame.select(
-        "*", F.col("_metadata.file_name").alias("__file"), F.col("_metadata.row_index").alias("__row")
-    )
-    words = F.broadcast(spark.createDataFrame(_vector_words(reader, group)))
-    joined = placed.join(words, placed["__file"] == words["__vector_of"], "left")
-    word = F.get(F.col("__words"), F.expr("cast(__row div 64 as int)"))
-    bit = F.coalesce(F.getbit(word, F.expr("cast(__row % 64 as int)")), F.lit(0).cast("tinyint"))
-    lost = F.raise_error(F.concat(F.lit("no deletion vector was handed over for "), F.col("__file")))
-    return joined.filter(F.when(F.col("__words").isNull(), lost.cast("boolean")).otherwise(bit == 0))
+    mark = "__" + "_" * max(map(len, frame.columns), default=0)  # longer than the name of any column
+    place = frame.metadataColumn("_metadata")
+    placed = frame.select("*", place["file_name"].alias(f"{mark}file"), place["row_index"].alias(f"{mark}row"))
+    words = F.broadcast(spark.createDataFrame(_vector_words(reader, group, mark)))
+    joined = placed.join(words, placed[f"{mark}file"] == words[f"{mark}of"], "left")
+    word = F.get(F.col(f"{mark}words"), F.expr(f"cast({mark}row div 64 as int)"))
+    bit = F.coalesce(F.getbit(word, F.expr(f"cast({mark}row % 64 as int)")), F.lit(0).cast("tinyint"))
+    lost = F.raise_error(F.concat(F.lit("no deletion vector was handed over for "), F.col(f"{mark}file")))
+    return joined.filter(F.when(F.col(f"{mark}words").isNull(), lost.cast("boolean")).otherwise(bit == 0))
 
 
-def _vector_words(reader: Reader, group: NativeGroup) -> pa.Table:
+def _vector_words(reader: Reader, group: NativeGroup, mark: str) -> pa.Table:
     """The deleted positions of each file as bits in 64-bit words, up to the last one that is set."""
     files = file_rows.files_of(group.files)
     with ThreadPoolExecutor() as threads:
         words = list(threads.map(lambda file: _words(reader, file), files))
     arrays = pa.array(words, pa.list_(pa.int64()))
-    return pa.table({"__vector_of": pa.array([file.file_name for file in files]), "__words": arrays})
+    return pa.table({f"{mark}of": pa.array([file.file_name for file in files]), f"{mark}words": arrays})
 
 
 def _words(reader: Reader, file: DataFile) -> np.ndarray:

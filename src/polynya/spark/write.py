@@ -19,7 +19,6 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from polynya import api
@@ -42,7 +41,7 @@ from polynya.model.schema import Schema
 from polynya.paimon import manifest
 from polynya.paimon.snapshot import CommitKind
 from polynya.spark.answers import error_of, told
-from polynya.spark.buckets import BUCKET, with_bucket
+from polynya.spark.buckets import bucket_of
 from polynya.spark.compact import SparkRunner
 from polynya.spark.filters import column_of
 from polynya.spark.own_files import delete_own, named_uuid
@@ -114,8 +113,9 @@ def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request
     job = job_of(table, request)
     require_columns(frame.schema, job)
     routed = _routed(spark, frame, job)
+    numbered = routed.toDF(*map(str, range(len(frame.columns))))  # not every name gets through to a worker
     try:
-        messages = routed.mapInArrow(_writing(job), MESSAGE).toArrow()
+        messages = numbered.mapInArrow(_writing(job, frame.columns), MESSAGE).toArrow()
     except BaseException:
         delete_written(job)
         raise
@@ -204,15 +204,14 @@ def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Ta
 def _routed(spark: SparkSession, frame: DataFrame, job: WriteJob) -> DataFrame:
     """The frame with all rows of a bucket in one partition."""
     schema, count = job.spec.schema, job.spec.buckets.bucket_count
-    names = [column_of((name,)) for name in frame.columns]
     partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
     if bucket_mode(schema) is not BucketMode.HASH_FIXED:
         return _by_partition(frame, partition, PARTITION_SINK_STRATEGY.of(schema.options))
-    bucketed = with_bucket(frame, schema, count)
+    bucket = bucket_of(frame, schema, count)
     if partition:  # how many buckets there are is not known: Spark joins small parts by itself
-        return bucketed.repartition(*partition, F.col(BUCKET)).select(*names)
+        return frame.repartition(*partition, bucket)
     tasks = min(count, int(spark.conf.get("spark.sql.shuffle.partitions", "200")))
-    return bucketed.repartitionById(tasks, F.col(BUCKET)).select(*names)
+    return frame.repartitionById(tasks, bucket)
 
 
 def _by_partition(frame: DataFrame, partition: list[Column], strategy: str) -> DataFrame:
@@ -222,9 +221,9 @@ def _by_partition(frame: DataFrame, partition: list[Column], strategy: str) -> D
     return frame.repartition(*partition) if strategy == "HASH" else frame.hint("rebalance", *partition)
 
 
-def _writing(job: WriteJob) -> BatchFunction:
+def _writing(job: WriteJob, names: list[str]) -> BatchFunction:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield write_task(job, batches)
+        yield write_task(job, (batch.rename_columns(names) for batch in batches))
 
     return write
 
@@ -268,6 +267,8 @@ def _message(**values: object) -> pa.RecordBatch:
 def _require_single_owner(messages: pa.Table) -> None:
     """Raise ConflictError where two tasks numbered rows of one bucket: which of them is newer would be left open."""
     owned = [decode_table(data).select(BUCKET_COLUMNS) for data in messages["entries"].drop_null().to_pylist()]
+    if not owned:
+        return  # Spark starts no task for a DataFrame that it knows to be empty
     buckets = pa.concat_tables([one.group_by(BUCKET_COLUMNS).aggregate([]) for one in owned])
     if buckets.group_by(BUCKET_COLUMNS).aggregate([]).num_rows != buckets.num_rows:
         raise ConflictError("write: a bucket was written by two tasks of one job; nothing is committed, write again")
