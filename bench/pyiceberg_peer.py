@@ -16,6 +16,8 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
+GIVE_UP_SECONDS = 60
+
 
 def make(command):
     """A table of the rows, in `commits` equal parts; its name."""
@@ -64,10 +66,12 @@ def together(command):
     rows = load(command)
     name = ".".join(new_table(command, rows.schema).name())
 
+    started = time.perf_counter()
+
     def work():
         table = catalog(command).load_table(name)
         for _ in range(command["commits"]):
-            while True:
+            while time.perf_counter() < started + GIVE_UP_SECONDS:
                 try:
                     table.append(rows)
                     break
@@ -75,7 +79,6 @@ def together(command):
                     table.refresh()
 
     threads = [threading.Thread(target=work) for _ in range(command["threads"])]
-    started = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
