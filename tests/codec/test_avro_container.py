@@ -84,6 +84,15 @@ def test_a_wrong_snappy_checksum_is_damage():
     assert packed[-4:] == zlib.crc32(b"abcabc").to_bytes(4, "big")
 
 
+def test_a_rest_of_the_zlib_checksum_behind_a_deflate_block_is_no_damage_but_other_bytes_are():
+    data = b"some records " * 9
+    left_by_pyiceberg = zlib.compress(data)[2:-1]
+    assert decompress("deflate", memoryview(left_by_pyiceberg), 1 << 20, "f") == data
+    for tail in (b"\0", left_by_pyiceberg[-1:], zlib.compress(data)[-4:] + b"\0"):
+        with pytest.raises(CorruptFileError, match="after the end of the stream"):
+            decompress("deflate", memoryview(compress("deflate", data) + tail), 1 << 20, "f")
+
+
 def test_an_unknown_codec_is_unsupported():
     data = SAMPLE.replace(b"\x08null", b"\x08lzma")
     with pytest.raises(UnsupportedError, match=r"'some-file'.*'lzma'"):

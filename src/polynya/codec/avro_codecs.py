@@ -3,7 +3,7 @@
 | codec | bytes of a block |
 |---|---|
 | null | the records as they are |
-| deflate | raw deflate, no zlib header |
+| deflate | raw deflate, no zlib header; PyIceberg leaves three bytes of zlib's checksum behind it |
 | snappy | snappy without framing, then the CRC32 of the records, big-endian |
 | zstandard, bzip2, xz | one frame of the named format |
 """
@@ -64,7 +64,12 @@ def _plain(data: memoryview, limit_bytes: int) -> memoryview:
 
 
 def _inflate(data: memoryview, limit_bytes: int) -> bytes:
-    return _stream(zlib.decompressobj(-15), data, limit_bytes)
+    inflater = zlib.decompressobj(-15)
+    records = _to_end(inflater, data, limit_bytes)
+    rest = inflater.unused_data
+    if rest and not zlib.adler32(records).to_bytes(4, "big").startswith(rest):
+        raise ValueError(f"{len(rest)} bytes after the end of the stream")
+    return records
 
 
 def _bunzip(data: memoryview, limit_bytes: int) -> bytes:
@@ -75,14 +80,19 @@ def _unxz(data: memoryview, limit_bytes: int) -> bytes:
     return _stream(lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES), data, limit_bytes)
 
 
-def _stream(
+def _stream(decompressor: "bz2.BZ2Decompressor | lzma.LZMADecompressor", data: memoryview, limit_bytes: int) -> bytes:
+    records = _to_end(decompressor, data, limit_bytes)
+    if decompressor.unused_data:
+        raise ValueError(f"{len(decompressor.unused_data)} bytes after the end of the stream")
+    return records
+
+
+def _to_end(
     decompressor: "zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor", data: memoryview, limit_bytes: int
 ) -> bytes:
     records = decompressor.decompress(data, limit_bytes)
     if not decompressor.eof:
         raise ValueError(f"no end of stream within {limit_bytes} bytes")
-    if decompressor.unused_data:
-        raise ValueError(f"{len(decompressor.unused_data)} bytes after the end of the stream")
     return records
 
 
