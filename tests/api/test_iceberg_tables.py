@@ -67,3 +67,21 @@ def test_paths_count_from_the_location_however_it_is_spelled(place):
     assert moved.names_of(pa.array(spelled)).to_pylist() == ["data/a.parquet"] * 2
     with pytest.raises(polynya.UnsupportedError, match="outside"):
         moved.name_of(f"{place}2/data/a.parquet")
+
+
+def test_a_partition_column_that_is_promoted_meanwhile_is_read_with_its_new_type(tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("d")
+    columns = pa.schema([("id", pa.int64()), ("p", pa.int32())])
+    options = {"metadata.iceberg.storage": "table-location"}
+    table = warehouse.create_table("d.t", columns, partition_by=["p"], options=options)
+    table.write(pa.table({"id": [1, 2], "p": [1, 2]}, columns))
+    path = tmp_path / "d.db" / "t" / "metadata" / "v1.metadata.json"
+    assert polynya.open_table(path).scan(where="p = 1").count() == 1
+    metadata = json.loads(path.read_text())
+    for schema in metadata["schemas"]:
+        schema["fields"][1]["type"] = "long"
+    path.write_text(json.dumps(metadata))
+    found = polynya.open_table(path).scan(where="p = 1").to_arrow()
+    assert found.schema.field("p").type == pa.int64()
+    assert found.to_pylist() == [{"id": 1, "p": 1}]

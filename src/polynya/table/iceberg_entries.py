@@ -134,7 +134,9 @@ def _decoded(root: IcebergRoot, metas: pa.Table, spec: PartitionSpec, columns: S
     wanted = (*columns, *(column_name(one.field_id) for one in partition))
     names = root.names_of(metas["manifest_path"]).to_pylist()
     files = list(zip(names, metas["manifest_length"].to_pylist(), strict=True))
-    key = (root.storage.location, root.metadata.table_uuid, spec.spec_id)
+    # Types belong to the key: a column that was promoted has others from then on.
+    types = tuple(one.type for one in partition)
+    key = (root.storage.location, root.metadata.table_uuid, spec.spec_id, types)
     held: dict[tuple[str, int], pa.Table] = {}
     for one in files:
         found = SHARED.find((*key, *one), wanted)
