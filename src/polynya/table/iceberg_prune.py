@@ -13,7 +13,8 @@ leaf that a transform tells nothing about becomes true.
 | truncate of texts | like 'p%' | like 'p%', or = where p is as long as the width |
 | all but void | is null, is not null | the same |
 
-Writers of old made years, months, days and hours before 1970 one too large, so such values may be either.
+Writers of old made years, months, days and hours before 1970 one too large, so such values may be either. The least
+numbers of a type, cut down, leave it and go on from its greatest: `<=` looks there too.
 
 Predicates here name a column by its id, and a partition value as entries do.
 """
@@ -220,6 +221,8 @@ def _through(leaf: _Leaf, transform: str, name: str, type: pa.DataType, *, negat
             return _compared(Op.EQ, [value], transform, name)
         case Compare(op=op, value=value) if kind != "bucket" and op is not Op.NE:
             closed, beside = _closed(op, value)
+            if kind == "truncate" and pa.types.is_integer(type):
+                return _compared_number(closed, beside, transform, width, name)
             return _compared(closed, [beside], transform, name)
         case Like() if kind == "truncate":
             return _like(typed, width, name)
@@ -265,6 +268,15 @@ def _compared(op: Op, values: Sequence[pa.Scalar], transform: str, name: str) ->
         results = _or_one_later(results, op)
     scalars = tuple(results)
     return Compare(op, (name,), scalars[0]) if len(scalars) == 1 else In((name,), scalars)
+
+
+def _compared_number(op: Op, value: pa.Scalar, transform: str, width: int, name: str) -> Predicate:
+    """`name op f(value)` of numbers cut down; the least ones end up within a width of the greatest."""
+    cut = partition_spec.apply(transform, pa.array([value.as_py()], value.type))[0]
+    if op is Op.LE:
+        near_end = pa.scalar(2 ** (value.type.bit_width - 1) - 1 - width, value.type)
+        return any_of(Compare(op, (name,), cut), Compare(Op.GT, (name,), near_end))
+    return TRUE if cut.as_py() > value.as_py() else Compare(op, (name,), cut)
 
 
 def _or_one_later(results: pa.Array, op: Op) -> pa.Array:
