@@ -99,7 +99,8 @@ class Deletes:
         for one in deletes:
             if one.content == manifest.EQUALITY_DELETES:
                 by_ids.setdefault(one.equality_ids, []).append(self._values(one))
-        return [_rows(self.fields_of(ids), pa.concat_tables(tables)) for ids, tables in by_ids.items()]
+        values = {ids: pa.concat_tables(tables) for ids, tables in by_ids.items()}
+        return [_rows(self.fields_of(ids), table) for ids, table in values.items() if table.num_rows]
 
     def fields_of(self, ids: Sequence[int]) -> tuple[t.Field, ...]:
         """The columns of an equality delete, under names of their own."""
