@@ -77,7 +77,7 @@ def gate(rest: list[str]) -> int:
         ["ruff", "check", "."],
         ["mypy"],
         ["lint-imports"],
-        ["pytest", "-n", "2", "--dist", "loadgroup", *rest],
+        ["pytest", "-n", "3", "--dist", "loadgroup", *rest],  # one for Spark, one for Java, one for the rest
     )
     failed = [step for step in steps if run([BIN / step[0], *step[1:]])]
     for step in failed:

@@ -14,9 +14,12 @@ settings.load_profile("polynya")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a server run in one process, so that there is one Spark session and one Java."""
+    """Tests that share a server run in one process, so that there is one Spark session and one Java.
+
+    A test that starts a Spark of its own says so by another group.
+    """
     for item in items:
         for server in ("spark", "interop"):
-            if item.get_closest_marker(server):
+            if item.get_closest_marker(server) and not item.get_closest_marker("xdist_group"):
                 item.add_marker(pytest.mark.xdist_group(server))
                 break

@@ -98,33 +98,31 @@ def require(table: LakeTable, count: int) -> None:
 
 
 def write_hurt(lake: Lake, folder: Path) -> None:
-    for name, hurt in (("killed", killing), ("failed", failing)):
-        for key in ((), ("id",)):
-            marks = folder / f"{name}{len(key)}"
-            options = {"bucket": "2"} if key else {}
-            table = lake.create_table(f"db.{marks.name}", rows(lake.spark).schema, key, options=options)
-            table.write(hurt_rows(lake.spark, hurt(marks)))
-            assert marks.exists()
-            require(table, COUNT)
+    for name, hurt, key in (("killed", killing, ("id",)), ("failed", failing, ())):
+        marks = folder / name
+        options = {"bucket": "2"} if key else {}
+        table = lake.create_table(f"db.{name}", rows(lake.spark).schema, key, options=options)
+        table.write(hurt_rows(lake.spark, hurt(marks)))
+        assert marks.exists()
+        require(table, COUNT)
         print(name)
 
 
 def change_hurt(lake: Lake, folder: Path) -> None:
     run = jobs.run
-    for name, hurt in (("killed", kill_workers), ("failed", None)):
-        for vectors in ("true", "false"):
-            marks = folder / f"change-{name}-{vectors}"
-            options = {"deletion-vectors.enabled": vectors}
-            table = lake.create_table(f"db.change_{name}_{vectors}", rows(lake.spark).schema, options=options)
-            table.write(rows(lake.spark))
-            jobs.run = lambda spark, tasks, work, undo, hurt=hurt, marks=marks: run(
-                spark, tasks, hurt_work(work, hurt, marks), undo
-            )
-            table.delete(f"id >= {COUNT - 100}")
-            table.update({"p": "'new'"}, "id < 10")
-            jobs.run = run
-            require(table, COUNT - 100)
-            assert table.table.refresh().scan("p = 'new'").count() == 10
+    for name, hurt, vectors in (("killed", kill_workers, "true"), ("failed", None, "false")):
+        marks = folder / f"change-{name}"
+        options = {"deletion-vectors.enabled": vectors}
+        table = lake.create_table(f"db.change_{name}", rows(lake.spark).schema, options=options)
+        table.write(rows(lake.spark))
+        jobs.run = lambda spark, tasks, work, undo, hurt=hurt, marks=marks: run(
+            spark, tasks, hurt_work(work, hurt, marks), undo
+        )
+        table.delete(f"id >= {COUNT - 100}")
+        table.update({"p": "'new'"}, "id < 10")
+        jobs.run = run
+        require(table, COUNT - 100)
+        assert table.table.refresh().scan("p = 'new'").count() == 10
         print("change", name)
 
 

@@ -17,6 +17,7 @@ def test_everything_works_in_a_local_session(spark, tmp_path):
     assert session_walk.walk(spark, str(tmp_path), str(golden_root())) == session_walk.EVERYTHING
 
 
+@pytest.mark.xdist_group("other sessions")
 @pytest.mark.parametrize("kind", ["local-cluster[2,1,1024]", "connect"])
 def test_everything_works_in_a_session_of_another_kind(kind, tmp_path):
     environment = {
