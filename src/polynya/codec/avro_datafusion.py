@@ -4,12 +4,15 @@ Its reader loops for ever over bytes left after the last record of a block, and 
 never sees a stored file: the records of many blocks, decompressed and checked by us, become one block of a spooled
 file, followed by a sentinel record. The batch is as large as the block, so one batch ends the reading, whatever bytes
 are left; and the sentinel comes out last if and only if every record took the bytes it should.
+
+DataFusion leaves out fields only at the top of a record. A record in a record adds no bytes of its own, so the spooled
+file's schema lists the members of inner records as fields of the outer one, and all that nobody asks for is skipped.
 """
 
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,9 +35,12 @@ def decode_chunk(
     if check is None or sum(len(data) for _, data in blocks) > _CHUNK_BYTES_MAX:
         return None
     present = [column for column in columns if find_node(schema, column.path) is not None]
-    spooled = _spooled(schema, [*(data for _, data in blocks), _sentinel(schema)], count + 1)
+    paths = [(check,), *(column.path for column in present)]
+    leaves = list(_leaves(schema, (), set(paths)))
+    spooled = _spooled([node for _, node in leaves], [*(data for _, data in blocks), _sentinel(schema)], count + 1)
+    places = {path: place for place, (path, _) in enumerate(leaves)}
     try:
-        batch = _query(spooled, [(check,), *(column.path for column in present)], count + 1)
+        batch = _query(spooled, [places[path] for path in paths], count + 1)
         if batch.num_rows != count + 1 or batch.column(0)[count].as_py() != _SENTINEL:
             return None
         return _conform(batch.slice(0, count), present, columns)
@@ -42,17 +48,28 @@ def decode_chunk(
         return None
 
 
-def _spooled(schema: Node, records: Sequence[bytes | memoryview], count: int) -> list[bytes | memoryview]:
-    """A container file of one block, in parts."""
+def _leaves(record: Node, path: tuple[str, ...], whole: Set[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """The fields of a record in order, those of inner records in the place of these unless they are wanted whole."""
+    for name, node in fields_of(record):
+        here = (*path, name)
+        if is_record(node) and here not in whole:
+            yield from _leaves(node, here, whole)
+        else:
+            yield here, node
+
+
+def _spooled(fields: Sequence[Node], records: Sequence[bytes | memoryview], count: int) -> list[bytes | memoryview]:
+    """A container file of one block, in parts; its fields are named `f0` and on."""
+    schema: Node = {"type": "record", "fields": [(f"f{place}", node) for place, node in enumerate(fields)]}
     head = encode_container(json.dumps(render_schema(schema)), "null", ())
     sync = head[-SYNC_BYTES:]
     return [head, encode_long(count), encode_long(sum(map(len, records))), *records, sync]
 
 
-def _query(spooled: Sequence[bytes | memoryview], paths: Sequence[tuple[str, ...]], row_count: int) -> pa.RecordBatch:
-    """One batch with a column for each path; the file is gone afterwards."""
+def _query(spooled: Sequence[bytes | memoryview], places: Sequence[int], row_count: int) -> pa.RecordBatch:
+    """One batch with the fields at these places; the file is gone afterwards."""
     context = SessionContext(SessionConfig().with_batch_size(row_count).with_target_partitions(1))
-    items = ", ".join(f"{_field_sql(path)} AS c{index}" for index, path in enumerate(paths))
+    items = ", ".join(f"f{place} AS c{index}" for index, place in enumerate(places))
     folder = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="polynya-", dir=folder) as spool:
         path = Path(spool) / "records.avro"
@@ -60,11 +77,6 @@ def _query(spooled: Sequence[bytes | memoryview], paths: Sequence[tuple[str, ...
             stream.writelines(spooled)
         context.register_avro("records", str(path))
         return next(context.sql(f"SELECT {items} FROM records LIMIT {row_count}").execute_stream()).to_pyarrow()
-
-
-def _field_sql(path: tuple[str, ...]) -> str:
-    first, *rest = path
-    return f'"{first}"' + "".join(f"['{step}']" for step in rest)
 
 
 def _conform(batch: pa.RecordBatch, present: Sequence[Column], columns: Sequence[Column]) -> pa.RecordBatch:

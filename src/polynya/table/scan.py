@@ -265,9 +265,11 @@ def partitions_match(partitions: pa.ChunkedArray, predicate: Predicate, schema: 
 def with_vectors(files: pa.Table, index: pa.Table) -> pa.Table:
     """The files with where their deletion vectors are, as the index files tell."""
     vectors = vectors_by_file(index)
-    at = pc.index_in(files["file_name"], vectors["file_name"])
+    at = pc.index_in(files["file_name"], vectors["file_name"]) if vectors.num_rows else None
+    nulls = {kind: pa.nulls(files.num_rows, kind) for kind in set(vectors.schema.types)} if at is None else {}
     for name, source in _VECTOR_COLUMNS.items():
-        files = files.append_column(name, vectors[source].take(at))
+        known = vectors[source]
+        files = files.append_column(name, nulls[known.type] if at is None else known.take(at))
     return files
 
 

@@ -4,10 +4,10 @@ Files are taken bucket by bucket. A *section* is a set of files whose key ranges
 a section must be merged as a whole. Files that need no merge are *raw*. Splits are bins of neighbouring sections (raw
 files count as sections of their own), filled in order up to a target weight, raw and merged ones apart.
 
-All of it is arithmetic on columns; the only loop is over the bins themselves.
+All of it is arithmetic on columns; the only loop is over one in many of the bins themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from polynya.table.conflict import key_ranks
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+_STRIDE_POWER = 5
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,27 @@ def cut(files: pa.Table, rules: SplitRules) -> pa.Table:
 
 def bucket_groups(files: pa.Table) -> Ints:
     """A number for each (partition, bucket), the same for files of the same one."""
-    partition = files["partition"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    partition = _codes(files["partition"].combine_chunks())
     bucket = files["bucket"].to_numpy().astype(np.int64)
     low = int(bucket.min())
     return partition * (int(bucket.max()) - low + 1) + bucket - low
+
+
+def _codes(values: pa.Array) -> Ints:
+    """A number for each value, by its first occurrence; files of one partition mostly stand together, which is fast."""
+    starts = _run_starts(values)
+    codes = values.take(pa.array(starts)).dictionary_encode().indices.to_numpy()
+    return np.repeat(codes.astype(np.int64), np.diff(starts, append=len(values)))
+
+
+def _run_starts(values: pa.Array) -> Ints:
+    """Where a value is not the one before it; everywhere where the values are not all of one length."""
+    ends = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, values.offset * 4)
+    width = int(ends[1] - ends[0])
+    if width == 0 or (np.diff(ends) != width).any():
+        return np.arange(len(values))
+    data = np.frombuffer(values.buffers()[2], f"V{width}", len(values), ends[0])
+    return np.flatnonzero(np.append(True, data[1:] != data[:-1]))
 
 
 def sections_of(group: Ints, low: Ints, high: Ints) -> Ints:
@@ -131,12 +150,24 @@ def _bins(weights: Ints, group: Ints, target: int) -> Ints:
     fits = np.searchsorted(reached, reached[:-1] + target, side="right") - 1
     group_end = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
     end = np.repeat(group_end, np.diff(group_end, prepend=0))
-    following = np.minimum(np.maximum(fits, np.arange(1, len(group) + 1)), end).tolist()
-    opens, start = bytearray(len(group)), 0  # a bytearray is written to three times as fast as an array
-    while start < len(opens):
-        opens[start] = 1
-        start = following[start]
-    return np.cumsum(np.frombuffer(opens, np.uint8), dtype=np.int64) - 1
+    following = np.minimum(np.maximum(fits, np.arange(1, len(group) + 1)), end)
+    opens, following = np.zeros(len(group) + 1, bool), np.append(following, len(group))
+    starts = np.fromiter(_strides(following), np.int64)
+    for _ in range(1 << _STRIDE_POWER):
+        opens[starts] = True
+        starts = following[starts]
+    return np.cumsum(opens[:-1], dtype=np.int64) - 1
+
+
+def _strides(following: Ints) -> Iterator[int]:
+    """The first item of the first bin and of each 2 ** _STRIDE_POWER bins after it."""
+    stride = following
+    for _ in range(_STRIDE_POWER):
+        stride = stride[stride]
+    start, end = 0, len(following) - 1
+    while start < end:
+        yield start
+        start = stride.item(start)
 
 
 def _weights(files: pa.Table, rules: SplitRules) -> Ints:
