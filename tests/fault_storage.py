@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from polynya.errors import StorageError
 from polynya.storage.protocol import Page, Storage
+from polynya.storage.urls import parent_of
 
 
 @dataclass
@@ -95,6 +96,9 @@ class FaultStorage:
 
     def child(self, folder: str) -> "FaultStorage":
         return FaultStorage(self.inner.child(folder), self.plan)
+
+    def parent(self) -> "FaultStorage":
+        return FaultStorage(parent_of(self.inner), self.plan)
 
 
 class GateStorage(FaultStorage):

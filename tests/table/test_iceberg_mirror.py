@@ -1,5 +1,6 @@
 """Publishing the twin while the store fails, and while others publish."""
 
+import json
 import shutil
 import threading
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.table import StaticTable
 
 import polynya
 from fault_storage import FaultPlan, FaultStorage
@@ -185,3 +187,84 @@ class _Held:
         if name.endswith(".metadata.json") and self.meanwhile:
             self.meanwhile.pop()()
         self.inner.put_new(name, data)
+
+
+@pytest.mark.parametrize("storage", ["table-location", "hadoop-catalog"])
+def test_a_first_publish_that_fails_anywhere_is_caught_up_with_snapshot_by_snapshot(tmp_path, storage):
+    probe = FaultPlan()
+    _at_fault(_asking(tmp_path, "probe", storage), probe).write(rows(0))
+    committed = next(place for place, (_, name) in enumerate(probe.calls) if name == "snapshot/snapshot-1") + 1
+    places = range(committed + 3, len(probe.calls) + 1)
+    assert len(places) > 6
+    for place in places:
+        table = _asking(tmp_path, f"t{place}", storage)
+        _at_fault(table, FaultPlan(place, after=place % 2 == 0)).write(rows(0))
+        table.refresh().write(rows(3))
+        twin = _twin_of(table)
+        assert [one.snapshot_id for one in twin.metadata.snapshots] == [1, 2]
+        for id in (1, 2):
+            assert rows_of(twin.scan(snapshot_id=id).to_arrow()) == rows_of(table.at(snapshot_id=id).scan().to_arrow())
+        if storage == "table-location":
+            assert unreferenced_names(table) == []
+
+
+def _asking(folder, name, storage):
+    """An empty table that is published from its first commit on."""
+    warehouse = polynya.open_warehouse(folder)
+    warehouse.create_database("db", exist_ok=True)
+    return warehouse.create_table(f"db.{name}", COLUMNS, options={"metadata.iceberg.storage": storage})
+
+
+def _twin_of(table):
+    if table.schema.options["metadata.iceberg.storage"] == "table-location":
+        return load(table)
+    place = Path(table.location)
+    return StaticTable.from_metadata(str(place.parents[1] / "iceberg" / "db" / place.name))
+
+
+def test_a_twin_that_never_was_begins_where_the_option_was_set(tmp_path):
+    table = _asking(tmp_path, "t", "disabled")
+    table.write(rows(0))
+    _set(table, "metadata.iceberg.storage", "table-location")
+    for first in (3, 6):
+        table.refresh().write(rows(first))
+        shutil.rmtree(Path(table.location, "metadata"))
+    table.refresh().write(rows(9))
+    assert [one.snapshot_id for one in load(table).metadata.snapshots] == [2, 3, 4]
+
+
+def _set(table, key, value):
+    """A new version of the schema with one option set."""
+    schema = table.refresh().schema
+    file = Path(table.location, "schema", f"schema-{schema.id}")
+    made = json.loads(file.read_text())
+    made |= {"id": schema.id + 1, "options": made["options"] | {key: value}}
+    file.with_name(f"schema-{schema.id + 1}").write_text(json.dumps(made))
+
+
+def test_a_snapshot_without_iceberg_form_is_left_out_once_the_table_is_published_again(tmp_path):
+    table = _asking(tmp_path, "t", "table-location")
+    table.write(rows(0))
+    _set(table, "file.format", "orc")
+    table.refresh().write(rows(3))
+    table.refresh().write(rows(6))
+    assert [one.snapshot_id for one in load(table).metadata.snapshots] == [1]
+    _set(table, "file.format", "parquet")
+    table.refresh().write(rows(9), mode="overwrite")
+    assert [one.snapshot_id for one in load(table).metadata.snapshots] == [1, 4]
+    assert_twin(table)
+
+
+def test_a_tag_of_a_snapshot_that_expired_before_it_was_published_reaches_the_twin(table):
+    table.write(rows(30))
+    shutil.copyfile(Path(table.location, "snapshot", "snapshot-3"), Path(table.location, "made"))
+    Path(table.location, "tag").mkdir()
+    Path(table.location, "made").rename(Path(table.location, "tag", "tag-t"))
+    expected = rows_of(table.at(snapshot_id=3).scan().to_arrow())
+    for id in (1, 2, 3):
+        Path(table.location, "snapshot", f"snapshot-{id}").unlink()
+    Path(table.location, "snapshot", "EARLIEST").write_text("4")
+    table.publish_iceberg()
+    assert [one.snapshot_id for one in load(table).metadata.snapshots] == [3, 4, 5]
+    assert load(table).metadata.refs["t"].snapshot_id == 3
+    assert twin_rows(table, snapshot_id=3) == expected

@@ -27,14 +27,16 @@ from polynya.iceberg.partition_spec import FIRST_FIELD_ID
 from polynya.model.schema import Schema
 from polynya.paimon import layout as paimon_layout
 from polynya.paimon.snapshot import Snapshot
-from polynya.table import entries, history, twin_schema, twin_store
+from polynya.table import entries, history, twin_course, twin_schema, twin_store
 from polynya.table.history import TableRoot
 from polynya.table.twin_change import ChangeFinder, Positions, TwinState
+from polynya.table.twin_course import Timeline
 from polynya.table.twin_files import FileRules, partition_columns
 from polynya.table.twin_manifests import ManifestWriter, with_row_ids
-from polynya.table.twin_settings import TwinSettings
+from polynya.table.twin_settings import TwinSettings, is_published
 from polynya.table.twin_store import Current
-from polynya.table.twin_summary import SOURCE_KEY, VIEW_KEY, identity, summary
+from polynya.table.twin_summary import VIEW_KEY, identity, summary
+from polynya.table.twin_view import is_seen, require_parquet
 
 ATTEMPTS_MAX = 5
 
@@ -72,19 +74,6 @@ def publish(source: MirrorSource, settings: TwinSettings, *, history_too: bool =
     raise ConflictError(f"Iceberg twin of {source.root.storage.location}: others were first every time: {failure}")
 
 
-@dataclass(frozen=True)
-class _Timeline:
-    """The snapshots that Paimon has, by range and by tag."""
-
-    earliest_id: int
-    latest: Snapshot
-    tags: Mapping[str, Snapshot]
-
-    @cached_property
-    def tagged(self) -> dict[int, Snapshot]:
-        return {one.id: one for one in self.tags.values()}
-
-
 class _Publisher:
     """One attempt."""
 
@@ -102,9 +91,11 @@ class _Publisher:
         if latest.schema_id > self.source.schema.id:  # the table was altered since it was opened
             self.source = replace(self.source, schema=self._schema_of(latest.schema_id))
         current = twin_store.find_current(self.folder)
-        timeline = self._timeline(latest)
-        kept = self._kept(current, timeline)
-        wanted = self._wanted(current, kept, timeline)
+        timeline = twin_course.read_timeline(self.root, latest)
+        kept = twin_course.kept(self.root, current, timeline, self.settings)
+        if not kept or kept[-1].snapshot_id < latest.id - 1:
+            self._require_expressible(latest)  # before the snapshots on the way to it are made
+        wanted = twin_course.missing(self.root, timeline, self._is_due(current, kept))
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
@@ -118,51 +109,16 @@ class _Publisher:
             location, latest.id, tuple(one.snapshot_id for one in made.snapshots if one.snapshot_id not in old)
         )
 
-    def _timeline(self, latest: Snapshot) -> _Timeline:
-        tags = {name: history.read_tag(self.root, name) for name in history.tag_names(self.root)}
-        if MAIN in tags:
-            raise UnsupportedError(f"tag '{MAIN}': an Iceberg table has a branch of that name; rename the tag")
-        return _Timeline(history.find_earliest_id(self.root) or latest.id, latest, tags)
-
-    def _kept(self, current: Current | None, timeline: _Timeline) -> list[IcebergSnapshot]:
-        """The snapshots of the twin that stay, oldest first: those that Paimon has too, up to where both agree."""
-        if current is None or current.metadata.format_version != self.folder.version:
-            return []
-        if current.metadata.location != self.settings.table_url:
-            return []  # the table was moved or copied: the paths in its manifests are of another place
-        listed = sorted(current.metadata.snapshots, key=lambda one: one.snapshot_id)
-        in_line = [one for one in listed if timeline.earliest_id <= one.snapshot_id <= timeline.latest.id]
-        while in_line and not _is_twin(in_line[-1], history.read_snapshot(self.root, in_line[-1].snapshot_id)):
-            in_line.pop()
-        older = [
-            one
-            for one in listed
-            if one.snapshot_id < timeline.earliest_id
-            and one.snapshot_id in timeline.tagged
-            and _is_twin(one, timeline.tagged[one.snapshot_id])
-        ]
-        if any(SOURCE_KEY in one.summary for one in in_line):
-            while SOURCE_KEY not in in_line[-1].summary:
-                in_line.pop()  # another writer went on with the twin, in a view of its own: made anew
-        newest = in_line[-1] if in_line else None
-        if newest and newest.snapshot_id == timeline.latest.id and newest.summary.get(VIEW_KEY) != self.view:
-            in_line.pop()  # begun by another writer, or made for another view: made anew
-        return [*older, *in_line]
-
-    def _wanted(self, current: Current | None, kept: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[Snapshot]:
-        """The snapshots to publish, oldest first; all there are where the twin's own have expired meanwhile."""
-        latest = timeline.latest
-        last = kept[-1].snapshot_id if kept else None
-        is_outrun = current is not None and 0 < (current.metadata.current_snapshot_id or 0) < timeline.earliest_id
-        if last is None and not self.history_too and not is_outrun:
-            return [latest]
-        first = timeline.earliest_id if last is None else max(last + 1, timeline.earliest_id)
-        older = [one for id, one in sorted(timeline.tagged.items()) if id < first and last is None and not is_outrun]
-        between = [history.read_snapshot(self.root, id) for id in range(first, latest.id)]
-        return [*older, *between, *([latest] if first <= latest.id else [])]
+    def _is_due(self, current: Current | None, kept: Sequence[IcebergSnapshot]) -> Callable[[Snapshot], bool]:
+        """Whether a snapshot that the twin lacks belongs into it; see `twin_course`."""
+        if kept:
+            return lambda one: one.id > kept[-1].snapshot_id
+        had = [one.snapshot_id for one in current.metadata.snapshots] if current is not None else []
+        first = 0 if self.history_too else min((*had, self.latest_id))
+        return lambda one: one.id >= first or is_published(self._schema_of(one.schema_id).options)
 
     def _extended(
-        self, current: Current | None, kept: list[IcebergSnapshot], wanted: Sequence[Snapshot], timeline: _Timeline
+        self, current: Current | None, kept: list[IcebergSnapshot], wanted: Sequence[Snapshot], timeline: Timeline
     ) -> TableMetadata:
         """The metadata of the twin with the wanted snapshots made and added."""
         schemas = self._iceberg_schemas(current if kept else None)
@@ -175,14 +131,15 @@ class _Publisher:
             before = snapshots[-1] if snapshots else None
             try:
                 self._require_readable(one, before)
+                made, next_row_id = self._make(one, before, schemas, next_row_id)
             except UnsupportedError:
                 if one is wanted[-1]:
                     raise
                 continue  # no Iceberg reader could read this one; a later one may do without its files
-            made, next_row_id = self._make(one, before, schemas, next_row_id)
             snapshots.append(made)
         spec = twin_schema.spec_of(self.source.schema)
         ids = {one.snapshot_id for one in snapshots}
+        in_line = [one for one in snapshots if one.snapshot_id >= timeline.earliest_id]
         refs = {MAIN: Ref(timeline.latest.id, "branch")}
         refs |= {name: Ref(one.id, "tag") for name, one in sorted(timeline.tags.items()) if one.id in ids}
         return TableMetadata(
@@ -200,7 +157,7 @@ class _Publisher:
             properties=self._properties(old, schemas),
             current_snapshot_id=timeline.latest.id,
             snapshots=tuple(snapshots),
-            snapshot_log=tuple(LogEntry(one.timestamp_ms, one.snapshot_id) for one in _line(snapshots, timeline)),
+            snapshot_log=tuple(LogEntry(one.timestamp_ms, one.snapshot_id) for one in in_line),
             metadata_log=self._metadata_log(current, timeline.latest.id),
             refs=refs,
             next_row_id=next_row_id if self.folder.version > 2 else None,
@@ -313,6 +270,13 @@ class _Publisher:
                 f"{bad[id]}, and files of schema {id} are in use; compact the table in full, then publish"
             )
 
+    def _require_expressible(self, latest: Snapshot) -> None:
+        """Raise UnsupportedError where the latest snapshot has no Iceberg form."""
+        self._require_readable(latest, None)
+        live = entries.read_live(self.root, latest, ["file_name", "bucket", "level", "delete_row_count"])
+        schema = self._schema_of(latest.schema_id)
+        require_parquet(live.filter(pa.array(is_seen(live, self.view, schema))))
+
     def _metadata_log(self, current: Current | None, version: int) -> tuple[LogEntry, ...]:
         if current is None or current.version >= version:
             return current.metadata.metadata_log if current is not None else ()
@@ -337,18 +301,7 @@ class _Publisher:
         twin_store.drop_versions(self.folder, [*(one for one in current.versions if one > version), *leaving])
 
 
-def _line(snapshots: Sequence[IcebergSnapshot], timeline: _Timeline) -> list[IcebergSnapshot]:
-    """The snapshots that follow each other without a gap up to the latest."""
-    return [one for one in snapshots if one.snapshot_id >= timeline.earliest_id]
-
-
 def _next_row_id(old: TableMetadata) -> int:
     """The first row id that no row has; a writer that leaves it out keeps what its snapshots say."""
     ends = ((one.first_row_id or 0) + (one.added_rows or 0) for one in old.snapshots)
     return max(old.next_row_id or 0, *ends, 0)
-
-
-def _is_twin(one: IcebergSnapshot, snapshot: Snapshot) -> bool:
-    """Whether the Iceberg snapshot was made from the Paimon snapshot; other writers leave only their clock's time."""
-    source = one.summary.get(SOURCE_KEY)
-    return source == identity(snapshot) if source is not None else one.timestamp_ms >= snapshot.time_ms
