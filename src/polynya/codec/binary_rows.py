@@ -149,11 +149,10 @@ def _stored_rows(rows: pa.Array | pa.ChunkedArray, types: Sequence[pa.DataType],
     text = text_column(column)
     shortest = ARITY_BYTES + fixed_bytes(len(types))
     everywhere = np.ones(len(column), dtype=np.bool_)
-    data = np.concatenate([text.data, np.zeros(16, dtype=np.uint8)])
-    stored = _StoredRows(data, text.starts + ARITY_BYTES, text.lengths - ARITY_BYTES, len(types), name)
+    stored = _StoredRows(text.data, text.starts + ARITY_BYTES, text.lengths - ARITY_BYTES, len(types), name)
     long_enough = text.lengths >= ARITY_BYTES
     stored.check(long_enough, everywhere, f"at least {shortest} bytes", text.lengths)
-    arity = gather(data, text.starts).astype(np.uint32).byteswap().view(np.int32)
+    arity = gather(text.data, text.starts).astype(np.uint32).byteswap().view(np.int32)
     stored.check(arity == len(types), everywhere, f"{len(types)} fields", arity)
     stored.check(text.lengths >= shortest, everywhere, f"at least {shortest} bytes", text.lengths)
     return stored

@@ -31,6 +31,7 @@ from polynya.errors import InvalidInputError
 Bytes = npt.NDArray[np.uint8]
 
 SMALL_BYTES_MAX = 2**31 - 1  # what 32-bit offsets reach
+_ROOM_BYTES = 24  # behind the last value: whoever looks there finds zeros
 _LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)  # masks of 0 to 8 low bytes
 PHYSICAL = {
     pa.int8(): np.int8,
@@ -114,7 +115,7 @@ def text_column(column: pa.Array) -> Text:
     large = column.type in (pa.large_string(), pa.large_binary())
     offsets = _buffer(column, 1, np.int64 if large else np.int32, len(column) + 1).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
-    data = np.zeros(last - first + 8, dtype=np.uint8)
+    data = np.zeros(last - first + _ROOM_BYTES, dtype=np.uint8)
     if last > first:
         data[: last - first] = np.frombuffer(column.buffers()[2], dtype=np.uint8, count=last - first, offset=first)
     lengths = np.diff(offsets)

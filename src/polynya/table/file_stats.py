@@ -66,12 +66,11 @@ def values_may_match(files: pa.Table, predicate: Predicate, schema: Schema, sche
 
 def groups(files: pa.Table) -> tuple[npt.NDArray[np.int64], list[FileGroup]]:
     """A code for each file, equal where schema and statistics columns are, and one example of each code."""
-    parts = [
-        files["schema_id"].cast(pa.string()),
-        *(_joined(files[name]) for name in ("value_stats_cols", "write_cols")),
-    ]
-    keys = pc.binary_join_element_wise(*(_flat(part) for part in parts), "\x00").dictionary_encode()
-    codes = keys.indices.to_numpy()
+    parts = [files["schema_id"]]
+    parts += [_joined(files[name]) for name in ("value_stats_cols", "write_cols") if not _all_null(files[name])]
+    if len(parts) > 1:
+        parts = [pc.binary_join_element_wise(*(_flat(part.cast(pa.string())) for part in parts), "\x00")]
+    codes = _flat(parts[0]).dictionary_encode().indices.to_numpy()
     _, firsts = np.unique(codes, return_index=True)
     examples = files.select(["schema_id", "value_stats_cols", "write_cols"]).take(pa.array(firsts))
     return codes, [FileGroup(**row) for row in examples.to_pylist()]
@@ -111,6 +110,10 @@ def named_fields(schema: Schema, names: list[str] | None) -> tuple[Field, ...] |
         found = ", ".join(map(repr, strange))
         raise CorruptFileError(f"columns of a manifest entry: expected columns of schema {schema.id}, found {found}")
     return tuple(known[name] for name in names)
+
+
+def _all_null(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count == len(column))
 
 
 def _joined(lists: pa.ChunkedArray) -> pa.Array:
