@@ -3,11 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import polynya
 from interop import twins
 from interop.twins import Case
+from polynya.codec import avro_block_index
+from polynya.codec.avro import decode_container
+from polynya.table import entries
+from polynya.table.commit import Target, commit, new_author
+from polynya.table.edit import Change, Edit
 
 MERGING = {
     "minor": {"manifest.merge-min-count": "2"},
@@ -15,6 +21,7 @@ MERGING = {
     "full": {"manifest.merge-min-count": "30", "manifest.full-compaction-threshold-size": "1 b"},
     "full, by size": {"manifest.target-file-size": "2 kb", "manifest.full-compaction-threshold-size": "16 kb"},
 }
+SORTED = pa.schema([("p", pa.int32()), ("v", pa.string())])
 PARTITIONS = [("a", 1), ("b", None), (None, 7), ("a", -3), ("ü" * 9, 2**31 - 1)]
 
 
@@ -69,3 +76,31 @@ def test_lists_say_what_java_s_say(java, tmp_path, name, merging):
     for id in range(1, ours.snapshot.id + 1):
         own, other = (twins.manifests_of(one.at(snapshot_id=id)).to_pylist() for one in (ours, twin))
         assert own == other, f"snapshot {id}"
+
+
+def test_java_reads_a_manifest_that_tells_where_its_partitions_are(java, tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    table = warehouse.create_table("db.t", SORTED, partition_by=["p"])
+    table.write(pa.table({"p": list(range(20)), "v": ["x"] * 20}, SORTED))
+    files = entries.read_live(table.root, table.refresh().snapshot)
+    many = files.take([place // 250 for place in range(5000)])
+    names = pa.array([f"data-{number:08d}-0.parquet" for number in range(5000)])
+    many = many.set_column(many.schema.get_field_index("file_name"), "file_name", names)
+    target = Target(table.root, table.schema)
+    commit(target, Change(Edit(many)), new_author(target))
+    table = table.refresh()
+    (big,) = (name for name in manifest_names(table) if avro_block_index.KEY in header_of(table, name))
+    assert table.scan(where="p = 7").plan().file_count == 251
+    theirs = java.table(tmp_path / "db.db" / "t").read("files")
+    paths = [row[[name for name, _ in theirs["columns"]].index("file_path")] for row in theirs["rows"]]
+    assert len(paths) == 5020, f"Java reads other entries of {big}"
+    assert {path.rsplit("/")[-1] for path in paths} >= set(names.to_pylist())
+
+
+def manifest_names(table: polynya.Table) -> list[str]:
+    return entries.read_metas(table.root, table.snapshot)["file_name"].to_pylist()
+
+
+def header_of(table: polynya.Table, name: str) -> dict[str, str]:
+    return dict(decode_container(entries.source_of(table.root.storage, name)).metadata)

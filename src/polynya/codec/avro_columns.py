@@ -18,6 +18,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.avro_block_index import blocks_holding
 from polynya.codec.avro_container import AvroSource, Block, Container, decode_container, encode_long
 from polynya.codec.avro_schema import Column, Node, find_node, parse_schema, render_schema
 from polynya.errors import CorruptFileError
@@ -83,6 +84,8 @@ def decode_columns(sources: Sequence[AvroSource], columns: Sequence[Column], hol
 
 
 def _only_holding(container: Container, wanted: Sequence[bytes]) -> Container:
+    container = replace(container, blocks=blocks_holding(container, wanted))
+
     def held(blocks: Sequence[Block]) -> list[Block]:
         data = ((block, bytes(container.records(block))) for block in blocks)
         return [block for block, records in data if any(one in records for one in wanted)]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.avro_block_index import encode_index
 from polynya.codec.avro_codecs import compress
 from polynya.codec.avro_container import Block, encode_container
 from polynya.codec.avro_schema import Column, Node, fields_of, is_record, parse_schema, render_schema
@@ -41,10 +42,12 @@ def encode_file(
     codec: str = "zstandard",
     level: int | None = None,
     metadata: Mapping[str, str] | None = None,
+    indexed: str | None = None,
 ) -> bytes:
     """A container file of the table's rows, with the schema text as it stands, and `metadata` in its header.
 
-    Every field of the schema must be at the path of a column.
+    Every field of the schema must be at the path of a column. Where the column `indexed` is in order, the header tells
+    which of its values are in which block.
     """
     _check_required(table, columns)
     schema = parse_schema(schema_text, "schema")
@@ -53,7 +56,8 @@ def encode_file(
     for start in range(0, table.num_rows, _BATCH_RECORDS):
         records = encode(schema, table.slice(start, _BATCH_RECORDS), columns)
         blocks += _blocks(records, codec, level)
-    return encode_container(schema_text, codec, blocks, metadata)
+    index = encode_index(_one_array(table[indexed]), blocks) if indexed is not None else {}
+    return encode_container(schema_text, codec, blocks, {**(metadata or {}), **index})
 
 
 def _check_required(table: pa.Table, columns: Sequence[Column]) -> None:

@@ -44,7 +44,7 @@ class AvroKind:
         table = decoded.table.drop_columns([_VERSION.name])
         return Decoded(table, decoded.names, decoded.row_ends)
 
-    def encode(self, table: pa.Table, codec: str, level: int | None) -> bytes:
+    def encode(self, table: pa.Table, codec: str, level: int | None, indexed: str | None = None) -> bytes:
         """A container file of the table's rows; the table has all columns, in any order."""
         given = set(table.column_names)
         missing = [column.name for column in self.columns if column.name not in given]
@@ -52,7 +52,8 @@ class AvroKind:
             raise InvalidInputError(f"{self.title}: columns are missing: {', '.join(missing)}")
         versions = pa.repeat(pa.scalar(self.version, pa.int32()), table.num_rows)
         columns = [_VERSION, *self.columns]
-        return encode_file(self.schema_text, table.append_column(_VERSION.name, versions), columns, codec, level)
+        versioned = table.append_column(_VERSION.name, versions)
+        return encode_file(self.schema_text, versioned, columns, codec, level, indexed=indexed)
 
     def _column(self, name: str) -> Column:
         for column in self.columns:

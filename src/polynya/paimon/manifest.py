@@ -130,7 +130,7 @@ def _check_buckets(decoded: Decoded) -> None:
 
 def encode(entries: pa.Table, codec: str = "zstandard", level: int | None = 1) -> bytes:
     """A manifest of the entries, in the layout of Paimon 2.0; `level` is that of zstandard."""
-    return _KIND.encode(entries, codec, level)
+    return _KIND.encode(entries, codec, level, indexed="partition")
 
 
 def record_head(kind: int, partition: bytes, bucket: int, total_buckets: int, file_name: str) -> bytes:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.codec.avro import AvroSource, Block, Container, decode_container, encode_container
+from polynya.codec.avro_block_index import encode_index
 from polynya.codec.avro_codecs import compress
 from polynya.errors import CorruptFileError
 from polynya.paimon import manifest, manifest_list
@@ -266,9 +267,10 @@ class _RolledBlocks:
         return pa.concat_tables(self._metas)
 
     def _write(self) -> None:
-        blocks = _gathered(self._blocks, self.options)
-        data = encode_container(manifest.SCHEMA_TEXT, self.options.manifest_codec, blocks)
-        self._metas.append(self._writer.put_manifest(data, pa.concat_tables(self._rows)))
+        blocks, listed = list(_gathered(self._blocks, self.options)), pa.concat_tables(self._rows)
+        index = encode_index(listed["partition"].combine_chunks(), blocks)
+        data = encode_container(manifest.SCHEMA_TEXT, self.options.manifest_codec, blocks, index)
+        self._metas.append(self._writer.put_manifest(data, listed))
         self._blocks, self._rows, self._size_bytes = [], [], 0
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from polynya.codec.value_codes import value_codes
 from polynya.table.conflict import key_ranks
 
 Ints = npt.NDArray[np.int64]
@@ -52,27 +53,10 @@ def cut(files: pa.Table, rules: SplitRules) -> pa.Table:
 
 def bucket_groups(files: pa.Table) -> Ints:
     """A number for each (partition, bucket), the same for files of the same one."""
-    partition = _codes(files["partition"].combine_chunks())
+    partition, _ = value_codes(files["partition"].combine_chunks())
     bucket = files["bucket"].to_numpy().astype(np.int64)
     low = int(bucket.min())
     return partition * (int(bucket.max()) - low + 1) + bucket - low
-
-
-def _codes(values: pa.Array) -> Ints:
-    """A number for each value, by its first occurrence; files of one partition mostly stand together, which is fast."""
-    starts = _run_starts(values)
-    codes = values.take(pa.array(starts)).dictionary_encode().indices.to_numpy()
-    return np.repeat(codes.astype(np.int64), np.diff(starts, append=len(values)))
-
-
-def _run_starts(values: pa.Array) -> Ints:
-    """Where a value is not the one before it; everywhere where the values are not all of one length."""
-    ends = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, values.offset * 4)
-    width = int(ends[1] - ends[0])
-    if width == 0 or (np.diff(ends) != width).any():
-        return np.arange(len(values))
-    data = np.frombuffer(values.buffers()[2], f"V{width}", len(values), ends[0])
-    return np.flatnonzero(np.append(True, data[1:] != data[:-1]))
 
 
 def sections_of(group: Ints, low: Ints, high: Ints) -> Ints:
