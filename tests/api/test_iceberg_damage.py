@@ -1,6 +1,7 @@
 """Damaged files of an Iceberg table are CorruptFileErrors that name the file; nothing else comes out."""
 
 import contextlib
+import json
 import random
 import shutil
 
@@ -73,10 +74,24 @@ def test_a_file_that_is_gone_is_named(tmp_path, kind):
         read(folder)
 
 
-def test_a_file_outside_of_the_table_is_not_read(tmp_path):
-    folder = tmp_path / "t"
+@pytest.mark.parametrize("place", ["gs://bucket", "hdfs://host/a", "file://host/a", "memory://a", "a/b"])
+def test_a_file_in_another_kind_of_store_is_not_read(tmp_path, place):
+    with pytest.raises(UnsupportedError, match=f"'{place}/other/snap.*outside of the table's folder"):
+        read(with_lists_in(tmp_path / "t", f"{place}/other"))
+
+
+@pytest.mark.parametrize("place", ["file:/a/../b", "/a/./b", "/a//b", "file:///a/b/.."])
+def test_a_path_that_is_none_of_a_file_is_damage(tmp_path, place):
+    with pytest.raises(CorruptFileError, match="expected the path of a file"):
+        read(with_lists_in(tmp_path / "t", place))
+
+
+def with_lists_in(folder, place):
+    """A table whose metadata names its manifest lists elsewhere."""
     shutil.copytree(iceberg_table("v2_plain"), folder)
     for file in (folder / "metadata").glob("*.metadata.json"):
-        file.write_text(file.read_text().replace("golden/v2_plain/metadata/snap", "golden/other/metadata/snap"))
-    with pytest.raises(polynya.UnsupportedError, match="outside of the table's location"):
-        read(folder)
+        made = json.loads(file.read_text())
+        for one in made.get("snapshots", ()):
+            one["manifest-list"] = place + one["manifest-list"][one["manifest-list"].rindex("/") :]
+        file.write_text(json.dumps(made))
+    return folder

@@ -1,4 +1,4 @@
-"""Iceberg tables of other kinds than the golden ones: our own twins, the oldest snapshots, tables that were moved."""
+"""Iceberg tables of other kinds than the golden ones: our own twins, the oldest snapshots."""
 
 import json
 import shutil
@@ -55,18 +55,6 @@ def test_a_snapshot_that_lists_its_manifests_itself_is_read(tmp_path):
     expected = open_golden("v1_plain").scan().to_arrow()
     found = polynya.open_table(folder).scan().to_arrow()
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
-
-
-@pytest.mark.parametrize("place", ["file:///elsewhere/t", "/elsewhere/t", "s3a://bucket/t"])
-def test_paths_count_from_the_location_however_it_is_spelled(place):
-    root = open_golden("v2_plain").iceberg
-    moved = root.__class__(
-        root.storage, root.metadata_name, root.metadata.__class__(**{**vars(root.metadata), "location": place})
-    )
-    spelled = [f"{place}/data/a.parquet", place.replace("file://", "file:").replace("s3a:", "s3:") + "/data/a.parquet"]
-    assert moved.names_of(pa.array(spelled)).to_pylist() == ["data/a.parquet"] * 2
-    with pytest.raises(polynya.UnsupportedError, match="outside"):
-        moved.name_of(f"{place}2/data/a.parquet")
 
 
 def test_a_partition_column_that_is_promoted_meanwhile_is_read_with_its_new_type(tmp_path):

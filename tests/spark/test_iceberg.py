@@ -41,7 +41,7 @@ def test_what_spark_would_misread_goes_to_python_and_says_why(spark):
 
     assert "files: deletes" in told("dv_v3")
     assert "had another name or type" in told("schema_evolution")
-    assert "a name mapping" in told("name_mapping")
+    assert "in the name mapping" in told("name_mapping")
 
 
 def test_a_filter_and_columns_reach_the_files(spark):
@@ -68,3 +68,21 @@ def test_writing_is_refused(spark):
     lake = LakeTable(spark, polynya.open_table(iceberg_table("v2_plain")))
     with pytest.raises(UnsupportedError, match="is an Iceberg table: writing"):
         lake.write(lake.read())
+
+
+def test_metadata_apart_from_the_files_is_read_by_spark_itself(spark, tmp_path):
+    warehouse = polynya.open_warehouse(tmp_path / "wh")
+    warehouse.create_database("d")
+    columns = pa.schema([("id", pa.int64()), ("p", pa.string())])
+    options = {"metadata.iceberg.storage": "hadoop-catalog", "deletion-vectors.enabled": "true"}
+    table = warehouse.create_table("d.t", columns, options=options)
+    table.write(pa.table({"id": [1, 2, 3], "p": ["a", "b", "a"]}, columns))
+    lake = LakeTable(spark, polynya.open_table(tmp_path / "wh" / "iceberg" / "d" / "t"))
+    assert "native" in (told := lake.explain())
+    assert "python" not in told
+    assert (
+        lake.read().toArrow().sort_by("id").to_pylist() == table.refresh().scan().to_arrow().sort_by("id").to_pylist()
+    )
+    table.delete("id = 3")
+    lake = LakeTable(spark, polynya.open_table(tmp_path / "wh" / "iceberg" / "d" / "t"))
+    assert sorted(row.id for row in lake.read(where="p >= 'a'").collect()) == [1, 2]

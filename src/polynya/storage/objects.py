@@ -172,6 +172,10 @@ class ObjectStorage:
         parent.__dict__.update(self.__dict__, _root=self._root.rpartition("/")[0])
         return parent
 
+    def beside(self, bucket_url: str) -> "ObjectStorage":
+        """Another bucket, with the same options."""
+        return ObjectStorage(bucket_url, "", self._options)
+
     def child(self, folder: str) -> "ObjectStorage":
         """The same store, over the same connections, with `folder` as the root."""
         require_folder(folder)

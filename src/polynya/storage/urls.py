@@ -55,6 +55,24 @@ def parent_of(storage: Storage) -> Storage:
     return storage.parent()
 
 
+def open_beside(storage: Storage, root: str) -> Storage:
+    """Another root of the same kind of store, `/` or `scheme://bucket`, with the same options.
+
+    UnsupportedError for a root of another kind.
+    """
+    scheme, own = (one.partition("://")[0] if "://" in one else "file" for one in (root, storage.location))
+    if {"s3a": "s3"}.get(scheme, scheme) != {"s3a": "s3"}.get(own, own):
+        raise UnsupportedError(f"{root}: a place of scheme {scheme!r} is out of reach of {storage.location}")
+    if scheme == "file":
+        return LocalStorage("/")
+    if scheme == "memory":
+        return open_memory(root.partition("://")[2])
+    from polynya.storage.objects import ObjectStorage  # noqa: PLC0415 - local use does not pay for obstore
+
+    assert isinstance(storage, ObjectStorage)
+    return storage.beside(root)
+
+
 def _open_local(path: str, options: dict[str, str | bool]) -> Storage:
     _refuse_options(path, options)
     # abspath keeps two slashes at the beginning, which mean nothing special here.

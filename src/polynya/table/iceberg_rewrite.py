@@ -26,7 +26,9 @@ from polynya.iceberg.manifest import Header
 from polynya.iceberg.metadata import MAIN, IcebergSnapshot, LogEntry, Ref, TableMetadata
 from polynya.iceberg.partition_spec import PartitionField, PartitionSpec
 from polynya.iceberg.partition_values import PartitionColumn, column_name
+from polynya.storage.reach import is_absolute
 from polynya.table import iceberg_entries, iceberg_table
+from polynya.table.iceberg_places import normal
 from polynya.table.iceberg_table import IcebergRoot
 from polynya.table.twin_manifests import with_row_ids
 from polynya.table.twin_summary import SOURCE_KEY
@@ -114,6 +116,8 @@ def _require_ours(root: IcebergRoot) -> None:
     current = found.current_snapshot
     if current is not None and SOURCE_KEY in current.summary:
         raise UnsupportedError(f"{place} that follows a Paimon table: compact the manifests of that one")
+    if normal(found.location) not in root.places.homes:
+        raise UnsupportedError(f"{place} apart from its location {found.location}: its manifests are not rewritten")
 
 
 def _due(root: IcebergRoot, metas: pa.Table) -> list[_Group]:
@@ -264,7 +268,8 @@ def _put(root: IcebergRoot, snapshot: IcebergSnapshot, next_row_id: int | None) 
     root.storage.put_new(f"{folder}/{name}", gzip.compress(data, mtime=0) if is_gzip else data)
     root.storage.put(f"{folder}/{layout.VERSION_HINT}", layout.encode_hint(version + 1))
     if old.properties.get(METADATA_TRIMMED, "false").lower() == "true":
-        root.storage.delete([root.name_of(str(one.value)) for one in log[:-keep]])
+        names = [root.name_of(str(one.value)) for one in log[:-keep]]
+        root.storage.delete([one for one in names if not is_absolute(one)])
     return f"{folder}/{name}"
 
 

@@ -1,8 +1,7 @@
 """An Iceberg table as one metadata file describes it: where its files are, its snapshots, its schemas in the model.
 
 The current metadata is that of the version hint, or of a version that follows it without a gap; without a usable hint,
-that of the highest number in the metadata folder. Paths in metadata are absolute. A table may have been moved since, so
-only what follows the table's own location counts; a file elsewhere is refused.
+that of the highest number in the metadata folder. Where its files are is told by `iceberg_places`.
 """
 
 import re
@@ -12,22 +11,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from polynya.codec.json_text import Json
-from polynya.errors import InvalidInputError, NotFoundError, UnsupportedError
+from polynya.errors import InvalidInputError, NotFoundError
 from polynya.iceberg import default_value, layout, metadata, type_json
 from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, TableMetadata
 from polynya.model import types as t
 from polynya.model.schema import Schema, all_fields
 from polynya.storage.protocol import Storage
+from polynya.storage.reach import reaching
+from polynya.table.iceberg_places import Places, places_of
 
 ROW_ID = t.Field(2147483540, "_row_id", t.BigInt())
 LAST_UPDATED = t.Field(2147483539, "_last_updated_sequence_number", t.BigInt())
 LINEAGE = (ROW_ID, LAST_UPDATED)
 _COMMENT = "comment"
-# Texts that name one place: `file:/a`, `file:///a` and `/a`; `s3a://b` and `s3://b`.
-_LOCAL, _S3 = "^file:/+", "^s3[an]://"
 
 
 @dataclass(frozen=True)
@@ -86,20 +84,14 @@ class IcebergRoot:
         current = self.metadata.current_schema_id
         return sorted(self.metadata.schemas, key=lambda one: (one.schema_id == current, one.schema_id))
 
+    @cached_property
+    def places(self) -> Places:
+        """Where the files are that the metadata names."""
+        return places_of(self.storage.location, self.metadata_name, self.metadata)
+
     def names_of(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array:
-        """The names in the table's folder of files that metadata names; UnsupportedError for one that is elsewhere."""
-        flat = paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
-        plain = pc.replace_substring_regex(pc.replace_substring_regex(flat, _LOCAL, "/"), _S3, "s3://")
-        names = pa.nulls(len(plain), pa.string())
-        for place in dict.fromkeys((_normal(self.metadata.location), _normal(self.storage.location))):
-            inside = pc.utf8_ltrim(pc.utf8_slice_codeunits(plain, len(place)), "/")
-            names = pc.coalesce(names, pc.if_else(pc.starts_with(plain, place + "/"), inside, None))
-        if names.null_count:
-            outside = flat.filter(pc.is_null(names))[0].as_py()
-            raise UnsupportedError(
-                f"'{outside}': a file outside of the table's location {self.metadata.location} is not read"
-            )
-        return names
+        """The names by which the storage has files that metadata names."""
+        return self.places.names_of(paths)
 
     def name_of(self, path: str) -> str:
         """The name of one file."""
@@ -116,7 +108,7 @@ def find_table(storage: Storage) -> IcebergRoot | None:
 def open_metadata(storage: Storage, name: str, *, is_pinned: bool = False) -> IcebergRoot:
     """The table that one metadata file describes."""
     decoded = metadata.decode(storage.read(name), name=name, compressed=layout.is_gzip(name))
-    return IcebergRoot(storage, name, decoded, is_pinned)
+    return IcebergRoot(reaching(storage), name, decoded, is_pinned)
 
 
 def refresh(root: IcebergRoot) -> IcebergRoot:
@@ -195,10 +187,6 @@ def read_snapshot_at(root: IcebergRoot, time_ms: int) -> IcebergSnapshot:
 
 def _ids(root: IcebergRoot) -> str:
     return ", ".join(str(one.snapshot_id) for one in root.metadata.snapshots) or "none"
-
-
-def _normal(location: str) -> str:
-    return re.sub(_S3, "s3://", re.sub(_LOCAL, "/", location)).rstrip("/")
 
 
 def _hinted_name(storage: Storage) -> str | None:
