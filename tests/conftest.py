@@ -1,5 +1,6 @@
 """What every test may use."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Each Java of a test lives shortly, and needs no fast code.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 settings.register_profile("polynya", deadline=None)  # a busy machine is no failure
 settings.load_profile("polynya")

@@ -68,7 +68,7 @@ def test_an_interrupt_that_cleans_up_is_caught(monkeypatch):
             raise
 
     monkeypatch.setattr(commits, "_publish_draft", and_clean)
-    assert _first_failure(SEEDS_MAX * 4) is not None
+    assert _first_failure(SEEDS_MAX * 4, seeds_min=100) is not None  # few schedules show it
 
 
 def test_a_group_that_tries_again_when_told_nothing_is_caught(monkeypatch):
@@ -81,7 +81,7 @@ def test_a_group_that_tries_again_when_told_nothing_is_caught(monkeypatch):
             return commit(target, change, author)
 
     monkeypatch.setattr(group, "commit", again)
-    assert _first_failure(SEEDS_MAX * 4) is not None
+    assert _first_failure(SEEDS_MAX * 4, seeds_min=100) is not None  # few schedules show it
 
 
 def test_a_group_whose_leader_answers_before_it_commits_is_caught(monkeypatch):
@@ -95,8 +95,8 @@ def test_a_group_whose_leader_answers_before_it_commits_is_caught(monkeypatch):
     assert _first_failure() is not None
 
 
-def _first_failure(seeds_max=SEEDS_MAX, **options):
-    for seed in range(1, seeds_max):
+def _first_failure(seeds_max=SEEDS_MAX, seeds_min=1, **options):
+    for seed in range(seeds_min, seeds_max):
         try:
             run(seed, **options)
         except Exception as error:  # noqa: BLE001 - however it shows

@@ -20,7 +20,6 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "4",
 }
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # a short life needs no fast code
 GOLDEN = ("append_partitioned", "dv_append", "pk_uncompacted", "fmt_avro")
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 
 def run(folder: Path, moment: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **session_walk.QUICK_JAVA, "JAVA_HOME": str(java_home_for_spark())}
+    environment = {**os.environ, "JAVA_HOME": str(java_home_for_spark())}
     command = [sys.executable, fault_walk.__file__, folder, moment]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder)
 

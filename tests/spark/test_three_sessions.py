@@ -22,7 +22,6 @@ def test_everything_works_in_a_local_session(spark, tmp_path):
 def test_everything_works_in_a_session_of_another_kind(kind, tmp_path):
     environment = {
         **os.environ,
-        **session_walk.QUICK_JAVA,
         "PYSPARK_PYTHON": sys.executable,
         "JAVA_HOME": str(java_home_for_spark()),
         "SPARK_LOCAL_IP": "127.0.0.1",
