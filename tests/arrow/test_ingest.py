@@ -385,3 +385,24 @@ def test_a_conflict_takes_the_data_files_back():
         ingest.write(Target(view.root, table.schema), None, rows(1), WriteRequest(author=Author("me")))
     assert ids(table) == [9]
     assert len(files(table)) == 1
+
+
+@pytest.mark.parametrize("again", [None, SCHEMA.remove(0), SCHEMA], ids=["dropped", "other columns", "the same"])
+def test_a_table_that_was_dropped_meanwhile_takes_no_rows(again):
+    warehouse = api.Warehouse(MemoryStorage())
+    table = new_table(warehouse)
+    table.write(rows(1))
+
+    def dropping():
+        warehouse.drop_table("db.t")
+        if again is not None:
+            time_ms = warehouse.create_table("db.t", again).schema.time_ms
+            assert time_ms > table.schema.time_ms
+        yield from rows(2).to_batches()
+
+    with pytest.raises(ConflictError, match="dropped"):
+        table.write(dropping())
+    left = [name for name in names_in(table.root.storage) if not name.startswith("schema/")]
+    assert left == []
+    if again is not None:
+        assert ids(table) == []

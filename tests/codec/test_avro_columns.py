@@ -1,5 +1,7 @@
 import io
 import json
+import os
+import signal
 
 import fastavro
 import pyarrow as pa
@@ -106,6 +108,18 @@ def test_bytes_after_the_last_record_are_corrupt_and_hang_nothing(extra):
     assert by_datafusion(chunk) is None
     with pytest.raises(CorruptFileError, match=r"'some-file'.*left after the 20 records"):
         decode_by_column(chunk, COLUMNS)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # to fork with threads is what is asked about here
+def test_a_forked_process_decodes_without_the_threads_of_its_parent():
+    chunk = chunk_of(encode_file(SCHEMA_TEXT, sample_table(20), COLUMNS, "null"))
+    assert decode_by_column(chunk, COLUMNS).num_rows == 20
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends the child that waits all the same
+        os._exit(decode_by_column(chunk, COLUMNS).num_rows)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 20
 
 
 def test_the_damaged_one_of_many_files_is_named():

@@ -1,9 +1,12 @@
+import os
 import pickle
+import signal
+from contextlib import suppress
 
 import boto3
 import pytest
 
-from polynya.errors import InvalidInputError, NotFoundError, StorageError
+from polynya.errors import InvalidInputError, NotFoundError, StorageError, UnsupportedError
 from polynya.storage import open_storage
 
 AZURE = "abfss://container@account.dfs.core.windows.net"
@@ -36,6 +39,21 @@ def test_an_object_storage_pickles_with_its_options(s3_storage):
     copy = pickle.loads(pickle.dumps(s3_storage.child("f")))
     assert copy.read("blob") == b"x"
     assert copy.location == s3_storage.location + "/f"
+
+
+@pytest.mark.s3
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # to fork with threads is what is asked about here
+def test_a_process_that_is_forked_from_a_user_of_object_stores_refuses_them(s3_storage):
+    s3_storage.put("blob", b"x")
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends the child that waits all the same
+        with suppress(UnsupportedError):
+            s3_storage.read("blob")
+            os._exit(1)
+        os._exit(7)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
 
 
 @pytest.mark.s3
@@ -135,3 +153,13 @@ def test_other_stores_open_and_pickle(url, options):
     assert pickle.loads(pickle.dumps(storage)).location == url
     assert storage.child("db.db").location == url + "/db.db"
     assert storage.local_path("a") is None
+
+
+def test_stores_are_equal_when_url_and_options_are():
+    options = {"s3.endpoint": "http://localhost:1", "s3.region": "x"}
+    one, other = (open_storage("s3://bucket/wh", **options) for _ in range(2))
+    elsewhere = open_storage("s3://bucket/wh", **{**options, "s3.endpoint": "http://localhost:2"})
+    assert (one, hash(one)) == (other, hash(other))
+    assert one.child("t") == other.child("t") != one
+    assert one != elsewhere
+    assert one != "s3://bucket/wh"

@@ -1,8 +1,11 @@
 """Taking turns: one thread acts for all who wait, in the order they came."""
 
+import gc
 import os
 import signal
+import sys
 import threading
+import weakref
 
 import pytest
 
@@ -100,6 +103,44 @@ def test_who_is_interrupted_just_when_it_should_lead_hands_the_lead_on():
         held.turns.join(1, woken_and_interrupted)
     assert held.turns.join(2, threading.Event.wait) == 20
     assert held.acts == [[2]]
+
+
+def test_an_interrupt_between_joining_and_waiting_leaves_the_lead_free():
+    held = Held()
+    held.open.set()
+
+    def interrupting(frame, event, _):
+        if event == "return" and frame.f_code is Turns._choose_leader.__code__:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        held.turns.join(1, threading.Event.wait)
+    answers = []
+    next_one = threading.Thread(target=lambda: answers.append(held.turns.join(2, threading.Event.wait)), daemon=True)
+    next_one.start()
+    next_one.join(20)
+    assert answers == [20]
+    assert held.acts == [[2]]
+
+
+def test_stores_of_one_location_share_turns_only_when_they_hold_the_same_blobs():
+    turns = TableTurns(lambda members: None)
+    one, other = MemoryStorage("memory://m"), MemoryStorage("memory://m")
+    held = turns.of(TableRoot(one.child("t")))
+    assert turns.of(TableRoot(one.child("t"))) is held
+    assert turns.of(TableRoot(one.child("t"), "branch")) is not held
+    assert turns.of(TableRoot(other.child("t"))) is not held
+
+
+def test_a_table_is_forgotten_once_nobody_waits():
+    turns, storage = TableTurns(lambda members: members[0].answer.set_result(1)), MemoryStorage()
+    assert turns.of(TableRoot(storage)).join(1, threading.Event.wait) == 1
+    gone = weakref.ref(storage)
+    del storage
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # to fork with threads is what is asked about here

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -96,7 +97,7 @@ class Warehouse:
             options={**given.options, **(options or {})},
             comment=comment if comment is not None else given.comment,
         )
-        catalog.create_table(root, new)
+        catalog.create_table(root, replace(new, time_ms=time.time_ns() // 1_000_000))
         return open_root(root)
 
     def drop_table(self, name: str) -> None:

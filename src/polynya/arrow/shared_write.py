@@ -72,11 +72,12 @@ def _size_bytes(batch: pa.RecordBatch) -> int:
 def _write_all(members: list[_Waiting]) -> None:
     """Write for everybody who waits; those who write with one schema share their files.
 
-    The columns are compared too: a table that was dropped and created again has the ids of the old one.
+    The time of a schema counts too: a table that was dropped and created again has the ids of the old one.
     """
-    groups: dict[tuple[int, pa.Schema], list[_Waiting]] = defaultdict(list)
+    groups: dict[tuple[int, int, pa.Schema], list[_Waiting]] = defaultdict(list)
     for member in members:
-        groups[member.work.target.schema.id, member.work.rows.schema].append(member)
+        schema = member.work.target.schema
+        groups[schema.id, schema.time_ms, member.work.rows.schema].append(member)
     for group in groups.values():
         _write_together(group)
 

@@ -21,6 +21,7 @@ from datafusion import SessionConfig, SessionContext
 from polynya.codec.avro_container import SYNC_BYTES, encode_container, encode_long
 from polynya.codec.avro_schema import Column, Node, fields_of, find_node, is_record, render_schema
 
+_HOME = os.getpid()  # DataFusion's threads do not follow into a forked process, which would wait for them for ever
 _SENTINEL = -0x35D1C0DE
 _SHARED_MEMORY = "/dev/shm"
 _CHUNK_BYTES_MAX = 1 << 30
@@ -32,7 +33,7 @@ def decode_chunk(
     """Decode the columns of the blocks' records; None when DataFusion cannot, or the bytes are damaged."""
     check = _check_field(schema)
     count = sum(records for records, _ in blocks)
-    if check is None or sum(len(data) for _, data in blocks) > _CHUNK_BYTES_MAX:
+    if check is None or sum(len(data) for _, data in blocks) > _CHUNK_BYTES_MAX or os.getpid() != _HOME:
         return None
     present = [column for column in columns if find_node(schema, column.path) is not None]
     paths = [(check,), *(column.path for column in present)]

@@ -36,11 +36,16 @@ def decode(data: bytes, *, name: str) -> Schema:
         comment=found.find_text("comment"),
         id=found.integer("id"),
         highest_field_id=found.integer("highestFieldId", highest=INT_MAX),
-        time_ms=found.find_int("timeMillis") or 0,
+        time_ms=_time_ms(found),
         version=1 if version is None else version,
     )
     _check(schema, found)
     return schema
+
+
+def decode_time_ms(data: bytes, *, name: str) -> int:
+    """When the schema was made: the one thing that tells it from a later schema of the same name."""
+    return _time_ms(json_text.decode(data, name=name))
 
 
 def encode(schema: Schema) -> bytes:
@@ -58,6 +63,10 @@ def encode(schema: Schema) -> bytes:
             "timeMillis": schema.time_ms,
         }
     )
+
+
+def _time_ms(found: JsonObject) -> int:
+    return found.find_int("timeMillis") or 0
 
 
 def _with_old_defaults(options: dict[str, str], version: int) -> dict[str, str]:

@@ -175,7 +175,8 @@ def commit_messages(
         if table.schema.primary_key and not shares_buckets:
             _require_single_owner(messages)
         if request.publishes_schema:
-            evolve_schema.publish(table.root, table.schema, target.surroundings.now_ms())
+            made_schema = evolve_schema.publish(table.root, table.schema, target.surroundings.now_ms())
+            target = replace(target, schema=made_schema)
         made = group.commit(target, _change(table, request, job, files), request.rows.author)
     except CommitUnknownError:
         raise  # the files may be in the table

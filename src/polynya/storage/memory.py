@@ -150,6 +150,14 @@ class MemoryStorage:
     def __repr__(self) -> str:
         return f"MemoryStorage({self.location!r})"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MemoryStorage):
+            return NotImplemented
+        return self._shelf is other._shelf and self._root == other._root
+
+    def __hash__(self) -> int:
+        return hash((id(self._shelf), self._root))
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             f"{self.location}: a memory storage lives in one process and cannot be sent to another; use a path or a URL"

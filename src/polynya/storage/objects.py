@@ -7,6 +7,7 @@ Marker objects, whose key ends in '/', stand for folders: listings of a folder s
 """
 
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -18,7 +19,14 @@ from obstore.exceptions import AlreadyExistsError as ObstoreAlreadyExistsError
 from obstore.exceptions import BaseError, UnknownConfigurationKeyError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from polynya.errors import AlreadyExistsError, CorruptFileError, InvalidInputError, NotFoundError, StorageError
+from polynya.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+    UnsupportedError,
+)
 from polynya.storage.names import join, require_blob, require_folder, require_move, require_range
 from polynya.storage.protocol import PAGE_BLOB_COUNT, Blob, Page, pages_of
 
@@ -186,6 +194,14 @@ class ObjectStorage:
     def __repr__(self) -> str:
         return f"ObjectStorage({self.location!r})"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObjectStorage):
+            return NotImplemented
+        return (self.location, self._options) == (other.location, other._options)
+
+    def __hash__(self) -> int:
+        return hash(self.location)
+
     def __reduce__(self) -> tuple[object, ...]:
         return ObjectStorage, (self._bucket_url, self._root, self._options)
 
@@ -231,6 +247,7 @@ class ObjectStorage:
     @contextmanager
     def _asking(self, name: str, act: str) -> Iterator[None]:
         """Say in polynya's errors what goes wrong between obstore and the store."""
+        _HOME.require(self.location)
         try:
             yield
         except ObstoreAlreadyExistsError as error:
@@ -239,6 +256,27 @@ class ObjectStorage:
             raise StorageError(f"{self._show(name)}: cannot be {act}: {_first_line(error)}") from error
         except ValueError as error:
             raise InvalidInputError(f"{self._show(name)!r}: not a name for an object store") from error
+
+
+class _Home:
+    """The process that obstore's threads are in: its first request starts them, and they do not follow into a fork."""
+
+    def __init__(self) -> None:
+        self._pid: int | None = None
+
+    def require(self, location: str) -> None:
+        """Refuse what would wait for ever in a forked process."""
+        pid = os.getpid()
+        if self._pid is None:
+            self._pid = pid
+        elif self._pid != pid:
+            raise UnsupportedError(
+                f"{location}: this process was forked from one that had used object stores, and cannot use them; "
+                "start it by 'spawn' or 'forkserver', or before the first use"
+            )
+
+
+_HOME = _Home()
 
 
 class _UploadStream(io.RawIOBase):

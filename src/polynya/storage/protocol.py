@@ -8,7 +8,8 @@ Every verb raises NotFoundError when a blob it reads is absent (a folder is not 
 `put_new` or `rename_folder` finds its name taken, InvalidInputError for a malformed name, and StorageError for whatever
 else the store says (the name of the blob in the message, the store's own exception as the cause).
 
-`polynya.storage.urls` opens a storage; one that is not in memory can be pickled.
+`polynya.storage.urls` opens a storage; one that is not in memory can be pickled. Storages that are equal hold the same
+blobs; the same location alone does not say so, since a bucket's name may mean another bucket at another endpoint.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -192,7 +192,7 @@ class Drafter:
         self, latest: Snapshot | None, edit: Edit, lists: list[WrittenList], signature: Signature
     ) -> Snapshot:
         base, delta, *changelog = lists
-        schema_id = history.latest_schema_id(self.root, self.schema.id)
+        schema_id = history.latest_schema_id(self.root, self.schema)
         return Snapshot(
             id=0,
             uuid=signature.uuid,

@@ -6,7 +6,6 @@ one file name on two levels, an index rewrite deletes and adds it on one level w
 """
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,13 +17,14 @@ from polynya.storage.protocol import Storage
 from polynya.table import manifest_image
 from polynya.table.history import TableRoot
 from polynya.table.manifest_cache import SHARED
+from polynya.table.readers import Readers
 
 ADD, DELETE, IDENTITY = manifest.ADD, manifest.DELETE, manifest.IDENTITY
 EMPTY_ROW = bytes(12)  # a BinaryRow without fields
 
 ManifestFile = tuple[str, int]  # its name and size in bytes
 
-_READERS = ThreadPoolExecutor(thread_name_prefix="polynya-manifests")
+_READERS = Readers("polynya-manifests")
 
 
 def read_metas(root: TableRoot, snapshot: Snapshot) -> pa.Table:
@@ -71,7 +71,7 @@ def _decode(
     """The entries of each manifest."""
     if not files:
         return {}
-    sources = list(_READERS.map(lambda one: source_of(root.storage, *one), files))
+    sources = _READERS.map(lambda one: source_of(root.storage, *one), files)
     decoded = manifest.decode_sources(sources, columns, partitions)
     starts = (0, *decoded.row_ends)
     return {

@@ -52,15 +52,16 @@ def merge_columns(schema: Schema, incoming: Sequence[t.Field], *, widens: bool) 
     return new
 
 
-def publish(root: TableRoot, schema: Schema, now_ms: int) -> None:
-    """Create the file of a new version; SchemaChangedError when there is one of that number already."""
-    name = layout.schema_name(schema.id, root.branch)
+def publish(root: TableRoot, schema: Schema, now_ms: int) -> Schema:
+    """Create the file of a new version and return it; SchemaChangedError when there is one of that number already."""
+    name, made = layout.schema_name(schema.id, root.branch), replace(schema, time_ms=now_ms)
     try:
-        root.storage.put_new(name, schema_file.encode(replace(schema, time_ms=now_ms)))
+        root.storage.put_new(name, schema_file.encode(made))
     except AlreadyExistsError:
         raise SchemaChangedError(
             f"schema {schema.id} of {root.storage.location} was made by another writer; nothing is committed, try again"
         ) from None
+    return made
 
 
 def _merged_fields(

@@ -43,9 +43,10 @@ def _can_share(change: Change) -> bool:
 
 def _commit_all(members: list[_Waiting]) -> None:
     """Commit for everybody who waits; those who write with one schema share a snapshot."""
-    groups: dict[int, list[_Waiting]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[_Waiting]] = defaultdict(list)
     for member in members:
-        groups[member.work.target.schema.id].append(member)
+        schema = member.work.target.schema
+        groups[schema.id, schema.time_ms].append(member)
     for group in groups.values():
         _commit_together(group)
 

@@ -8,7 +8,7 @@ watermark takes a logarithmic number of them. Nothing is remembered here: a roll
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from polynya.errors import CorruptFileError, NotFoundError, StorageError
+from polynya.errors import ConflictError, CorruptFileError, NotFoundError, StorageError
 from polynya.model.schema import Schema
 from polynya.paimon import hint, layout, schema_file, snapshot, tag
 from polynya.paimon.snapshot import Snapshot
@@ -160,9 +160,22 @@ def find_latest_schema(root: TableRoot) -> Schema | None:
     return read_schema(root, ids[-1]) if ids else None
 
 
-def latest_schema_id(root: TableRoot, known: int) -> int:
-    """The newest schema id, given one that exists; schemas are numbered without gaps."""
-    id = known
+def latest_schema_id(root: TableRoot, known: Schema) -> int:
+    """The newest schema id of the table that has the known schema; schemas are numbered without gaps.
+
+    ConflictError when the table was dropped since, and perhaps created again.
+    """
+    name = layout.schema_name(known.id, root.branch)
+    try:
+        is_known = schema_file.decode_time_ms(root.storage.read(name), name=name) == known.time_ms
+    except NotFoundError:
+        is_known = False
+    if not is_known:
+        raise ConflictError(
+            f"table {root.storage.location}: schema {known.id}, which the change was made for, is not there any more; "
+            "the table was dropped, or replaced by another of its name; open it again"
+        )
+    id = known.id
     while _exists(root, layout.schema_name(id + 1, root.branch)):
         id += 1
     return id

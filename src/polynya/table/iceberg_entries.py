@@ -6,7 +6,6 @@ kept in the cache of decoded manifests, before they inherit anything: what they 
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from polynya.iceberg.partition_values import PartitionColumn, column_name
 from polynya.model.arrow_types import to_arrow_type
 from polynya.table.iceberg_table import IcebergRoot
 from polynya.table.manifest_cache import SHARED
+from polynya.table.readers import Readers
 
 #: What inheriting needs, and what every reader of entries looks at.
 BASE_COLUMNS = (
@@ -37,7 +37,7 @@ BASE_COLUMNS = (
     "first_row_id",
 )
 VOID = "void"
-_READERS = ThreadPoolExecutor(thread_name_prefix="polynya-iceberg")
+_READERS = Readers("polynya-iceberg")
 
 
 def read_metas(root: IcebergRoot, snapshot: IcebergSnapshot | None) -> pa.Table:
@@ -144,7 +144,7 @@ def _decoded(root: IcebergRoot, metas: pa.Table, spec: PartitionSpec, columns: S
             held[one] = found
     missing = [one for one in files if one not in held]
     if missing:
-        decoded = manifest.decode(list(_READERS.map(lambda one: _source(root, *one), missing)), partition, columns)
+        decoded = manifest.decode(_READERS.map(lambda one: _source(root, *one), missing), partition, columns)
         for one, start, end in zip(missing, (0, *decoded.row_ends), decoded.row_ends, strict=False):
             held[one] = decoded.table.slice(start, end - start)
             SHARED.put((*key, *one), held[one])

@@ -4,6 +4,7 @@ One cache serves the whole process and is bounded in bytes; what was used least 
 column by column, so that a plan with statistics adds to what a plan without them left.
 """
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -66,3 +67,7 @@ class ManifestCache:
 
 
 SHARED = ManifestCache()
+# A process is forked while no thread is at work in the cache: the child could not wait for it.
+os.register_at_fork(
+    before=SHARED._lock.acquire, after_in_parent=SHARED._lock.release, after_in_child=SHARED._lock.release
+)

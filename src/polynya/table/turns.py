@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from polynya.errors import CommitUnknownError
 from polynya.table.history import TableRoot
@@ -48,10 +49,10 @@ class Turns(Generic[W, A]):
         CommitUnknownError when the thread that acted was interrupted.
         """
         member = Member[W, A](work, size)
-        with self._lock:
-            self._waiting.append(member)
-            self._choose_leader()
         try:
+            with self._lock:
+                self._waiting.append(member)
+                self._choose_leader()
             wait(member.woken)
             if self._leader is member:
                 self._lead()
@@ -96,14 +97,16 @@ class TableTurns(Generic[W, A]):
 
     def __init__(self, act: Callable[[list[Member[W, A]]], None], size_max: int = 0) -> None:
         self._act, self._size_max = act, size_max
-        self._by_table: dict[tuple[str, str], Turns[W, A]] = {}
+        self.forget()
         os.register_at_fork(after_in_child=self.forget)
 
     def of(self, root: TableRoot) -> Turns[W, A]:
         """The turns of one table."""
-        key = (root.storage.location, root.branch)
-        return self._by_table.setdefault(key, Turns(self._act, self._size_max))
+        with self._lock:
+            return self._by_table.setdefault(root, Turns(self._act, self._size_max))
 
     def forget(self) -> None:
         """Start anew for every table."""
-        self._by_table.clear()
+        self._lock = threading.Lock()
+        # Only those who wait hold the turns of a table, so that neither these nor its store outlive them here.
+        self._by_table = WeakValueDictionary[TableRoot, Turns[W, A]]()
