@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import polynya
 from golden_data import golden_table
 from polynya.arrow import row_changes
+from polynya.paimon import layout, schema_file
 from polynya.table import entries
 from polynya.table.edit import vectors_by_file
 
@@ -26,6 +28,8 @@ KINDS = {
     "vectors in buckets": {"deletion-vectors.enabled": "true", "bucket": "2", "bucket-key": "k"},
     "copies": {},
     "copies in buckets": {"bucket": "2", "bucket-key": "k"},
+    "vectors with ids": {"deletion-vectors.enabled": "true", "row-tracking.enabled": "true"},
+    "copies with ids": {"row-tracking.enabled": "true"},
     "keys": {"bucket": "2"},
 }
 
@@ -50,6 +54,13 @@ def make(folder: Path, kind: str, partition_by: tuple[str, ...] = ()) -> polynya
 
 def read(table: polynya.Table, where: str | None = None) -> list[dict]:
     return table.refresh().scan(where).to_arrow().sort_by("k").to_pylist()
+
+
+def ids(table: polynya.Table) -> dict[int, list[int]]:
+    """The row id and the sequence number of each key."""
+    names = ("k", "_ROW_ID", "_SEQUENCE_NUMBER")
+    found = table.refresh().scan(columns=names).to_arrow()
+    return {k: numbers for k, *numbers in zip(*(found[name].to_pylist() for name in names), strict=True)}
 
 
 def vectors(table: polynya.Table) -> pa.Table:
@@ -312,16 +323,74 @@ def test_a_kind_column_is_set_by_a_delete(tmp_path: Path) -> None:
     assert [row["k"] for row in read(table)] == [0, 2]
 
 
-def test_keys_cannot_be_updated_and_tracked_rows_cannot_change(tmp_path: Path) -> None:
+def test_keys_cannot_be_updated(tmp_path: Path) -> None:
     table = make(tmp_path, "keys")
     with pytest.raises(polynya.UnsupportedError, match="'k' is part of the primary key"):
         table.update({"k": "k + 1"}, "k = 1")
     with pytest.raises(polynya.InvalidInputError, match="'nope' does not exist"):
         table.update({"nope": "1"}, "k = 1")
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("kind", ["vectors with ids", "copies with ids"])
+def test_rows_keep_their_ids_and_those_that_change_get_the_number_of_the_commit(
+    tmp_path: Path, kind: str, format: str
+) -> None:
+    warehouse = polynya.open_warehouse(tmp_path)
+    warehouse.create_database("db")
+    options = KINDS[kind] | {"file.format": format, "metadata.stats-mode": "none"}
+    table = warehouse.create_table("db.t", SCHEMA, partition_by=["p"], options=options)
+    for start in (0, 5, 10):
+        table.write(rows(start, 5))
+    expected = ids(table)
+    assert sorted(number for number, _ in expected.values()) == list(range(15))
+    changed = table.update({"s": "'new'"}, "k in (1, 2, 7)").snapshot_id
+    expected |= {k: [expected[k][0], changed] for k in (1, 2, 7)}
+    assert ids(table) == expected
+    table.delete("k in (2, 3, 4)")
+    expected = {k: known for k, known in expected.items() if k not in (2, 3, 4)}
+    assert ids(table) == expected
+    assert table.compact(full=True).commit_kind == "COMPACT"
+    assert ids(table) == expected
+    changed = table.update({"v": "k"}, "k = 1 or k = 14").snapshot_id
+    expected |= {k: [expected[k][0], changed] for k in (1, 14)}
+    assert ids(table) == expected
+    table.compact(order_by=["s"])
+    assert ids(table) == expected
+    table.write(rows(20, 2))
+    assert {ids(table)[k][0] for k in (20, 21)} == {15, 16}
+    assert table.refresh().check(deep=True).is_sound
+
+
+def test_files_that_java_compacted_are_changed_and_compacted(tmp_path: Path) -> None:
     folder = tmp_path / "row_tracking"
     shutil.copytree(golden_table("row_tracking"), folder)
-    with pytest.raises(polynya.UnsupportedError, match="row-tracking"):
-        polynya.open_table(folder).delete("true")
+    table = polynya.open_table(folder)
+    table.update({"v": "upper(v)"}, "id in (2, 4)")
+    table.delete("id = 1")
+    table.compact(full=True)
+    found = table.refresh().system("row_tracking").sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in found] == [(2, "B", 1, 5), (3, "c", 2, 2), (4, "D", 3, 5)]
+
+
+def test_rows_without_ids_on_a_table_with_them_are_not_written_anew(tmp_path: Path) -> None:
+    table = make(tmp_path, "copies")
+    tracked = replace(table.schema, id=1, options=KINDS["copies with ids"])
+    table.root.storage.put_new(layout.schema_name(1), schema_file.encode(tracked))
+    for change in (lambda: table.compact(full=True), lambda: table.update({"v": "1"}, "k = 1")):
+        with pytest.raises(polynya.CorruptFileError, match="expected rows with ids"):
+            change()
+    assert len(read(table)) == 90
+    assert len(list(tmp_path.rglob("data-*"))) == 3
+
+
+@pytest.mark.parametrize("name", ["data_evolution", "data_evolution_dv"])
+def test_tables_whose_files_hold_some_of_the_columns_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    shutil.copytree(golden_table(name), tmp_path / name)
+    table = polynya.open_table(tmp_path / name)
+    for change in (lambda: table.delete("true"), lambda: table.update({"a": "1"}, "id = 1"), table.compact):
+        with pytest.raises(polynya.UnsupportedError, match=r"option 'data-evolution.enabled'"):
+            change()
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -334,6 +403,7 @@ def test_any_history_of_changes_reads_as_the_same_history_of_a_dict(
 ) -> None:
     table = make(tmp_path_factory.mktemp("history"), kind)
     expected = {row["k"]: row for row in rows(0, 90).to_pylist()}
+    before = {row["k"]: row["k"] for row in expected.values()}
     for step, (action, at) in enumerate(history):
         if action == "delete":
             table.delete(f"k between {at} and {at + 9}")
@@ -348,6 +418,11 @@ def test_any_history_of_changes_reads_as_the_same_history_of_a_dict(
             expected |= {row["k"]: row for row in new.to_pylist()}
         else:
             table.compact(full=at % 2 == 0)
+        if "ids" in kind:
+            after = {k: number for k, (number, _) in ids(table).items()}
+            assert all(after[k] == number for k, number in before.items() if k in expected)
+            assert len(set(after.values())) == len(expected)
+            before = after
     assert read(table) == [expected[k] for k in sorted(expected)]
 
 

@@ -1,12 +1,14 @@
 """Seeded random histories of one table that polynya and Java change in turns.
 
-After each step both read the latest and another snapshot and must agree. Where the outcome does not depend on when
-files are compacted, Java alone lives through the same history on a twin, whose rows must be the same.
+After each step both read the latest and another snapshot and must agree. Java alone lives through the same history on
+a twin, whose rows must be the same. Where the outcome depends on when files are compacted (compaction drops a -D, and
+with it what a partial update or a sum kept of its values and what its sequence field held back), nobody compacts on
+his own, and the twin is compacted in step.
 """
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from interop import twins
 from interop.arrow_rows import arrow_rows
 from interop.java_paimon import JavaPaimon, JavaTable
 from interop.twins import Case, rows_of
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER
 from polynya.paimon import type_text
 from rows import render_rows, sorted_rows
 
@@ -41,7 +44,10 @@ INSERTS, ALL_KINDS = ("+I", "+I", "+U"), ("+I", "+I", "+U", "-U", "-D")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table and what may happen to it; `has_twin` where only the visible rows make the outcome."""
+    """A kind of table and what may happen to it.
+
+    `has_twin` where only the visible rows make the outcome, `in_step` where the compactions make it too.
+    """
 
     columns: Mapping[str, str]
     primary_key: Sequence[str] = ()
@@ -50,6 +56,7 @@ class Kind:
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     row_kinds: Sequence[str] = ("+I",)
     has_twin: bool = False
+    in_step: bool = False
     may_delete: bool = False
     may_rename: bool = True
 
@@ -74,7 +81,7 @@ SUM_OPTIONS = {
     "fields.d.aggregate-function": "bool_or",
     "fields.e.aggregate-function": "last_non_null_value",
 }
-KINDS: Mapping[str, Kind] = {
+ALONE: Mapping[str, Kind] = {
     "append": Kind({"k": "INT"} | VALUES, choices={"file.format": FORMATS[:3]}, has_twin=True, may_delete=True),
     "append-partitioned": Kind(
         {"k": "INT", "p": "STRING"} | NO_TIMES,
@@ -97,7 +104,20 @@ KINDS: Mapping[str, Kind] = {
         has_twin=True,
         may_delete=True,
     ),
-    "append-tracked": Kind({"k": "INT"} | VALUES, options={"row-tracking.enabled": "true"}, has_twin=True),
+    "append-tracked": Kind(
+        {"k": "INT"} | NO_TIMES,
+        options={"row-tracking.enabled": "true", "compaction.min.file-num": "2"},
+        choices={"file.format": ("parquet", "orc")},  # Java does not read the ids of rows in Avro files
+        has_twin=True,
+        may_delete=True,
+    ),
+    "append-tracked-vectors": Kind(
+        {"k": "INT", "p": "STRING"} | VALUES,
+        partition_by=["p"],
+        options={"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"},
+        has_twin=True,
+        may_delete=True,
+    ),
     "deduplicate": keyed(NO_TIMES, {}, row_kinds=ALL_KINDS, has_twin=True, may_delete=True),
     "deduplicate-partitioned": Kind(
         {"k": "INT", "p": "STRING"} | VALUES,
@@ -137,6 +157,40 @@ KINDS: Mapping[str, Kind] = {
         row_kinds=ALL_KINDS,
     ),
     "first-row": keyed(NUMBERS, {"merge-engine": "first-row"}, row_kinds=("+I",)),
+}
+
+
+def in_step(kind: Kind) -> Kind:
+    """The same kind of table, with a twin that is compacted in step: always wholly, and by nobody else."""
+    choices = {name: values for name, values in kind.choices.items() if name != "write-only"}
+    options = dict(kind.options) | {"write-only": "true"}
+    return replace(kind, options=options, choices=choices, has_twin=True, in_step=True)
+
+
+KINDS: Mapping[str, Kind] = {
+    **ALONE,
+    **{f"{name}-in-step": in_step(kind) for name, kind in ALONE.items() if not kind.has_twin},
+    "sequence-delete-in-step": in_step(replace(ALONE["sequence"], may_delete=True)),
+    "aggregation-remove-in-step": in_step(
+        keyed(
+            SUMS,
+            SUM_OPTIONS | {"aggregation.remove-record-on-delete": "true"},
+            row_kinds=("+I", "+I", "+U", "-D"),
+        )
+    ),
+    "partial-update-groups-remove-in-step": in_step(
+        keyed(
+            GROUPS,
+            {
+                "merge-engine": "partial-update",
+                "fields.g1.sequence-group": "a",
+                "fields.g2.sequence-group": "b,c",
+                "partial-update.remove-record-on-sequence-group": "g2",
+            },
+            row_kinds=ALL_KINDS,
+            may_rename=False,  # an option names a column that older schemas lack: Java does not read those then
+        )
+    ),
 }
 
 
@@ -182,8 +236,8 @@ class History:
 
     def steps(self) -> list[Step]:
         """What can happen next, the likelier the more often."""
-        kind, is_tracked = self.kind, "row-tracking.enabled" in self.kind.options
-        steps = [our_write, java_write] * 4 + [java_compaction] * 2 + [our_compaction] * (0 if is_tracked else 2)
+        kind = self.kind
+        steps = [our_write, java_write] * 4 + [java_compaction, our_compaction] * 2
         steps += [our_overwrite, java_overwrite, our_manifest_compaction, java_manifest_compaction]
         steps += [java_expiry, java_tag, java_truncation]
         steps += [java_new_column] if len(self.columns) < len(kind.columns) + 2 else []
@@ -199,6 +253,8 @@ class History:
         ours = rows_of(self.ours)
         assert self.java.rows() == ours, "Java reads other rows than polynya"
         self.compare_filtered()
+        if self.is_tracked:
+            assert self.java.rows("row_tracking") == self.tracked_rows(), "Java reads other row ids than polynya"
         for id in self.random.sample(self.ids(), min(1, len(self.ids()))):
             assert self.java.at(id) == rows_of(self.ours.at(snapshot_id=id)), f"other rows at snapshot {id}"
         if self.twin is not None:
@@ -221,6 +277,18 @@ class History:
         found = render_rows(self.ours.scan(where=conditions[operator]).to_arrow(), self.ours.schema.fields)
         where = [[operator, name, value]] if "null" not in operator else [[operator, name]]
         assert self.java.rows(where=where) == found, f"other rows where {where}"
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether rows have ids."""
+        return "row-tracking.enabled" in self.kind.options
+
+    def tracked_rows(self) -> list[Row]:
+        """The rows, each with its id and sequence number behind it; none where they have none."""
+        if not self.is_tracked:
+            return []
+        fields = (*self.ours.schema.fields, ROW_ID, SEQUENCE_NUMBER)
+        return render_rows(self.ours.system("row_tracking"), fields)
 
     def ids(self) -> list[int]:
         """The snapshots there are."""
@@ -249,11 +317,22 @@ class History:
         if self.twin is not None:
             self.twin.write(rows, kind=None, overwrite={} if overwrite else None)
 
-    def replace(self, rows: Sequence[Row]) -> None:
-        """Give the twin exactly these rows."""
-        if self.twin is not None:
-            self.twin.ask("truncate")
-            self.twin.write(rows)
+    def replace(self, before: Sequence[Row], after: Sequence[Row]) -> None:
+        """Give the twin these rows; in step by the records that a change of single rows writes."""
+        if self.twin is None:
+            return
+        if self.kind.in_step:
+            changed = [["+U", *row] for row in after if row not in before]
+            keys = [row[0] for row in after]
+            self.replay(changed + [["-D", *row] for row in before if row[0] not in keys])
+            return
+        self.twin.ask("truncate")
+        self.twin.write(after)
+
+    def compact_twin(self) -> None:
+        """Keep the twin in step, where that matters."""
+        if self.twin is not None and self.kind.in_step and self.ids():
+            self.twin.ask("compact", full=True)
 
 
 def our_write(history: History) -> str:
@@ -289,15 +368,18 @@ def java_overwrite(history: History) -> str:
 
 
 def our_compaction(history: History) -> str:
-    full = history.random.random() < 0.5
+    full, before = history.kind.in_step or history.random.random() < 0.5, history.tracked_rows()
     history.ours.compact(full=full)
+    assert history.tracked_rows() == before, "rows lost their ids"
+    history.compact_twin()
     return "full" if full else ""
 
 
 def java_compaction(history: History) -> str:
-    full = history.random.random() < 0.5
+    full = history.kind.in_step or history.random.random() < 0.5
     if history.ids():
         history.java.ask("compact", full=full)
+        history.compact_twin()
     return "full" if full else ""
 
 
@@ -366,22 +448,26 @@ def our_partition_compaction(history: History) -> None:
 
 
 def our_delete(history: History) -> str:
-    key, before = history.random.randrange(10), rows_of(history.ours)
+    key, before, tracked = history.random.randrange(10), rows_of(history.ours), history.tracked_rows()
     history.ours.delete(f"k < {key}")
     kept = [row for row in before if row[0] >= key]
     assert rows_of(history.ours) == kept
-    history.replace(kept)
+    assert history.tracked_rows() == [row for row in tracked if row[0] >= key], "rows lost their ids"
+    history.replace(before, kept)
     return f"k < {key}"
 
 
 def our_update(history: History) -> str:
-    key, before = history.random.randrange(10), rows_of(history.ours)
+    key, before, tracked = history.random.randrange(10), rows_of(history.ours), history.tracked_rows()
     name = next(name for name, type in history.columns.items() if type == "BIGINT" and name != "k")
     at = list(history.columns).index(name)
     history.ours.update({name: 99}, f"k = {key}")
     changed = [row if row[0] != key else [*row[:at], 99, *row[at + 1 :]] for row in before]
     assert rows_of(history.ours) == sorted_rows(changed)
-    history.replace(changed)
+    now = max(history.ids(), default=0)
+    kept = [row if row[0] != key else [*row[:at], 99, *row[at + 1 : -1], now] for row in tracked]
+    assert history.tracked_rows() == sorted_rows(kept), "rows lost their ids"
+    history.replace(before, changed)
     return f"{name} = 99 where k = {key}"
 
 
@@ -389,5 +475,5 @@ def java_delete(history: History) -> str:
     key, before = history.random.randrange(10), rows_of(history.ours)
     if history.ids():
         history.java.ask("delete", where=[["=", "k", key]])
-    history.replace([row for row in before if row[0] != key])
+    history.replace(before, [row for row in before if row[0] != key])
     return f"k = {key}"

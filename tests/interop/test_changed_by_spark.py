@@ -7,8 +7,10 @@ import pytest
 
 import polynya.spark
 from interop.twins import rows_of
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER
 from polynya.paimon import layout, schema_file
 from polynya.spark import Lake
+from rows import render_rows
 
 pytestmark = pytest.mark.spark
 
@@ -17,6 +19,8 @@ KINDS = {
     "vectors": ((), {"deletion-vectors.enabled": "true"}),
     "vectors in buckets": ((), {"deletion-vectors.enabled": "true", "bucket": "2", "bucket-key": "id"}),
     "copies": ((), {}),
+    "vectors with ids": ((), {"deletion-vectors.enabled": "true", "row-tracking.enabled": "true"}),
+    "copies with ids": ((), {"row-tracking.enabled": "true"}),
     "keys": (("id", "p"), {"bucket": "2"}),
 }
 
@@ -38,6 +42,11 @@ def test_java_reads_the_same_rows_after_every_change_and_goes_on(spark, java, tm
         rows = rows_of(table.table.refresh())
         assert theirs.rows() == rows
         assert len(rows) == count
+        if "ids" in kind:
+            fields = (*table.table.refresh().schema.fields, ROW_ID, SEQUENCE_NUMBER)
+            tracked = render_rows(table.table.refresh().system("row_tracking"), fields)
+            assert theirs.rows("row_tracking") == tracked
+            assert len({row[-2] for row in tracked}) == count
 
     table.write(spark.range(0, 90, 1, 3).selectExpr("id", "cast(id % 2 as int) p", "concat('v', id) v", "id * 0.5D n"))
     table.delete("id < 20 and n > 2")

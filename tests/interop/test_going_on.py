@@ -44,11 +44,6 @@ def agree(ours: polynya.Table, theirs: JavaTable) -> None:
     assert theirs.rows() == rows_of(ours.refresh())
 
 
-def compact(ours: polynya.Table, theirs: JavaTable) -> None:
-    """Polynya compacts, but for files with row ids, which it leaves to Java."""
-    theirs.ask("compact", full=True) if "row-tracking.enabled" in ours.options else ours.compact(full=True)
-
-
 def rows_with_kinds(case: Case) -> list:
     return [row if case.kinds else ["+I", *row] for row in case.commits[0]]
 
@@ -60,7 +55,7 @@ def test_java_writes_and_compacts_and_polynya_writes_again(case, ours, theirs):
     agree(ours, theirs)
     twins.write_ours(ours, case)
     agree(ours, theirs)
-    compact(ours, theirs)
+    ours.compact(full=True)
     agree(ours, theirs)
     theirs.write(rows_with_kinds(case), kind=None)
     agree(ours, theirs)
@@ -78,7 +73,7 @@ def test_polynya_follows_java_s_new_schemas(case, ours, theirs):
     agree(ours, theirs)
     theirs.ask("alter", changes=[["rename", "added", "renamed"], ["type", "renamed", "STRING"]])
     agree(ours, theirs)
-    compact(ours, theirs)
+    ours.compact(full=True)
     agree(ours, theirs)
     theirs.ask("alter", changes=[["drop", "renamed"]])
     agree(ours, theirs)
@@ -88,7 +83,7 @@ def test_tags_stay_when_java_expires_what_polynya_wrote(case, ours, theirs):
     before = rows_of(ours)
     theirs.ask("tag", name="first")
     theirs.write(rows_with_kinds(case), kind=None)
-    compact(ours, theirs)
+    ours.compact(full=True)
     twins.write_ours(ours, case)
     theirs.ask("expire", retain_max=1, retain_min=1)
     agree(ours, theirs)

@@ -20,6 +20,8 @@ KINDS = {
     "vectors in buckets": {"deletion-vectors.enabled": "true", "bucket": "2", "bucket-key": "k"},
     "copies": {},
     "copies in buckets": {"bucket": "2", "bucket-key": "k"},
+    "vectors with ids": {"deletion-vectors.enabled": "true", "row-tracking.enabled": "true"},
+    "copies with ids": {"row-tracking.enabled": "true"},
     "keys": {"bucket": "2"},
 }
 
@@ -210,8 +212,30 @@ def test_a_damaged_file_is_named_by_the_driver(lake):
         table.delete("v > 3")
 
 
-def test_rows_with_ids_are_refused(lake):
-    table = lake.create_table("db.t", SCHEMA, options={"row-tracking.enabled": "true"})
-    table.table.write(rows(0, 5))
-    with pytest.raises(UnsupportedError, match=r"row-tracking\.enabled"):
+@pytest.mark.parametrize("kind", ["vectors with ids", "copies with ids"])
+def test_rows_keep_their_ids(lake, kind):
+    table = make(lake, kind)
+
+    def ids():
+        found = table.table.refresh().scan(columns=("k", "_ROW_ID", "_SEQUENCE_NUMBER")).to_arrow()
+        return {row["k"]: (row["_ROW_ID"], row["_SEQUENCE_NUMBER"]) for row in found.to_pylist()}
+
+    expected = ids()
+    changed = table.update({"s": "'new'"}, "k in (1, 35, 36, 89)").snapshot_id
+    expected |= {k: (id, changed) for k, (id, _) in expected.items() if k in (1, 35, 36, 89)}
+    assert ids() == expected
+    table.delete("v = 2")
+    expected = {k: known for k, known in expected.items() if k % 7 != 2 or k % 5 == 0}
+    assert ids() == expected
+    for how in ({"full": True}, {"order_by": ["s", "v"]}):
+        assert table.compact(**how).added_files > 0
+        assert ids() == expected
+
+
+def test_tables_whose_files_hold_some_of_the_columns_are_refused(lake):
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = lake.create_table("db.t", SCHEMA, options=options)
+    with pytest.raises(UnsupportedError, match=r"data-evolution\.enabled"):
         table.delete("k = 1")
+    with pytest.raises(UnsupportedError, match=r"data-evolution\.enabled"):
+        table.compact()

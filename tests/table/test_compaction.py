@@ -1,7 +1,6 @@
 """What compaction picks, against a plain model of the rules, and how tasks are cut into steps."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polynya.codec import binary_rows
-from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.errors import InvalidInputError
 from polynya.model.schema import Schema, schema_of
 from polynya.paimon import index_manifest, manifest
 from polynya.table import compaction
@@ -361,8 +360,3 @@ def test_expiry_needs_a_column_that_tells_a_time() -> None:
     )
     with pytest.raises(InvalidInputError, match="INT, BIGINT or TIMESTAMP"):
         expired_rows(text, 0)
-
-
-def test_tables_with_row_ids_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="row-tracking"):
-        compaction.require_compactable(replace(schema(()), options={"row-tracking.enabled": "true"}))

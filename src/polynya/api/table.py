@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         read,
         rescale,
         rewrite_index,
-        row_changes,
         rows,
         twin,
     )
@@ -82,7 +81,7 @@ else:
     system, system_files = (Later(f"polynya.table.{n}") for n in ("system", "system_files"))
     casts, cluster, compact_table = (Later(f"polynya.arrow.{n}") for n in ("casts", "cluster", "compact_table"))
     files, ingest, read = (Later(f"polynya.arrow.{n}") for n in ("files", "ingest", "read"))
-    rescale, row_changes, rows = (Later(f"polynya.arrow.{n}") for n in ("rescale", "row_changes", "rows"))
+    rescale, rows = (Later(f"polynya.arrow.{n}") for n in ("rescale", "rows"))
     rewrite_index, twin = (Later(f"polynya.arrow.{n}") for n in ("rewrite_index", "twin"))
 
 P = ParamSpec("P")
@@ -312,7 +311,6 @@ class Table:
         """
         table = self.refresh()
         options.require_writable(table.schema)
-        compaction.require_compactable(table.schema)
         target, within = commit.Target(table.root, table.schema), compaction.Within(table._partition_predicate(where))
         columns = arguments.names(order_by, "order_by")
         if columns or order is not None:
@@ -336,7 +334,6 @@ class Table:
         """
         table = self.refresh()
         options.require_writable(table.schema)
-        row_changes.require_changeable(table.schema)
         names = paths.partition_names(table.schema)
         spec = parse_spec(partition or {}, table.schema.partition_fields, names, partial=True)
         target = commit.Target(table.root, table.schema)

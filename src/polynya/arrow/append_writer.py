@@ -9,7 +9,7 @@ from polynya.arrow.file_spec import FileSpec
 
 
 class AppendWriter:
-    """Writes the rows of one bucket, in order of arrival, numbered from `first_sequence` on."""
+    """Writes the rows of one bucket as they come, numbered from `first_sequence` on, unless they bring numbers."""
 
     def __init__(self, spec: FileSpec, place: Place, new_uuid: Callable[[], str], first_sequence: int = 0) -> None:
         self._spec, self._place, self._uuid = spec, place, new_uuid()
@@ -47,7 +47,7 @@ class AppendWriter:
         rows = self._sink.row_count
         entry = self._sink.close()
         first, self.next_sequence = self.next_sequence, self.next_sequence + rows
-        self.entries.append(entry | {"min_sequence_number": first, "max_sequence_number": first + rows - 1})
+        self.entries.append({"min_sequence_number": first, "max_sequence_number": first + rows - 1} | entry)
         self._sink = None
 
     def abort(self) -> None:

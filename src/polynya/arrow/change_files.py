@@ -21,6 +21,7 @@ from polynya.codec.bitmap import encode64, from_positions, keep_mask, positions
 from polynya.model import bind, evaluate
 from polynya.model.options_keys import DELETION_VECTORS_ENABLED
 from polynya.model.predicate import AlwaysTrue
+from polynya.model.schema import ROW_ID
 
 TOUCHED = pa.schema([("file_name", pa.string()), ("rows", pa.binary())])
 
@@ -91,28 +92,28 @@ def _touched(reader: Reader, files: pa.Table) -> Iterator[tuple[DataFile, Ints]]
 
 def _new_rows(work: FileWork, touched: Mapping[DataFile, Ints]) -> Iterator[pa.RecordBatch]:
     if not work.marks:
-        return _rewritten_rows(work.reader, touched, work.assign)
-    return _matching_rows(work.reader, touched, work.assign) if work.assign is not None else iter(())
+        return _rewritten_rows(work, touched, work.assign)
+    return _matching_rows(work, touched, work.assign) if work.assign is not None else iter(())
 
 
-def _matching_rows(reader: Reader, touched: Mapping[DataFile, Ints], assign: Assign) -> Iterator[pa.RecordBatch]:
+def _matching_rows(work: FileWork, touched: Mapping[DataFile, Ints], assign: Assign) -> Iterator[pa.RecordBatch]:
     """The rows that match as they are after the change."""
     for file, rows in touched.items():
-        for batch, is_hit in _with_hits(reader, file, rows):
+        for batch, is_hit in _with_hits(work, file, rows):
             if is_hit.any():
-                yield assign(batch.filter(pa.array(is_hit)))
+                yield _assigned(assign, batch.filter(pa.array(is_hit)), work)
 
 
 def _rewritten_rows(
-    reader: Reader, touched: Mapping[DataFile, Ints], assign: Assign | None
+    work: FileWork, touched: Mapping[DataFile, Ints], assign: Assign | None
 ) -> Iterator[pa.RecordBatch]:
     """All rows of the touched files as they are after the change."""
     for file, rows in touched.items():
-        for batch, is_hit in _with_hits(reader, file, rows):
+        for batch, is_hit in _with_hits(work, file, rows):
             if assign is None:
                 yield batch.filter(pa.array(~is_hit))
             elif is_hit.any():
-                changed = assign(batch.filter(pa.array(is_hit)))
+                changed = _assigned(assign, batch.filter(pa.array(is_hit)), work)
                 source = np.arange(batch.num_rows)
                 source[is_hit] = batch.num_rows + np.arange(changed.num_rows)
                 yield pa.concat_batches([batch, changed]).take(pa.array(source))
@@ -120,10 +121,21 @@ def _rewritten_rows(
                 yield batch
 
 
-def _with_hits(reader: Reader, file: DataFile, rows: Ints) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.bool_]]]:
+def _assigned(assign: Assign, rows: pa.RecordBatch, work: FileWork) -> pa.RecordBatch:
+    """The rows after the change; those that have ids keep them, and wait for the sequence number of the commit."""
+    names = work.spec.schema.names
+    changed = assign(rows.select(names))
+    if len(rows.schema) == len(names):
+        return changed
+    tracked = [rows[ROW_ID.name], pa.nulls(rows.num_rows, pa.int64())]
+    return pa.RecordBatch.from_arrays([*changed.columns, *tracked], schema=rows.schema)
+
+
+def _with_hits(work: FileWork, file: DataFile, rows: Ints) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.bool_]]]:
     """The batches of a file, and which of their rows are among those given; rows deleted before are left out."""
+    reader, fields = work.reader, work.spec.fields or work.spec.schema.fields
     vector = file_rows.read_vector(reader, file) if file.dv_file is not None else None
-    for first_row, batch in file_rows.read_positions(reader, file, reader.schema.fields, AlwaysTrue()):
+    for first_row, batch in file_rows.read_positions(reader, file, fields, AlwaysTrue()):
         inside = rows[np.searchsorted(rows, first_row) : np.searchsorted(rows, first_row + batch.num_rows)]
         is_hit = np.zeros(batch.num_rows, bool)
         is_hit[inside - first_row] = True

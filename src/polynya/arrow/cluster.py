@@ -44,6 +44,7 @@ from polynya.model.predicate import AlwaysTrue
 from polynya.model.schema import Schema, require_columns
 from polynya.model.types import is_nested
 from polynya.table import commit as commits
+from polynya.table import row_ids
 from polynya.table.commit import Commit, Target
 from polynya.table.compaction import CompactionTask, Within, bucket_tasks
 from polynya.table.edit import Change, Edit
@@ -114,7 +115,8 @@ def rewrite(compactor: Compactor, task: CompactionTask, clustering: Clustering, 
     """Write one part out of so many of the rows of a partition in order, and return the entries."""
     ranks = _ranks(compactor, task, clustering)
     first, last = len(ranks) * part // of, len(ranks) * (part + 1) // of
-    writer = AppendWriter(file_spec(compactor.storage, compactor.schema), place_of(task), compactor.new_uuid)
+    spec = file_spec(compactor.storage, compactor.schema, fields=row_ids.fields_with_ids(compactor.schema))
+    writer = AppendWriter(spec, place_of(task), compactor.new_uuid)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
         for start, end in _rounds(compactor, task, first, last):
@@ -165,7 +167,7 @@ def _sorted_part(
 
 
 def _rows(compactor: Compactor, task: CompactionTask) -> Iterator[pa.RecordBatch]:
-    return file_rows.read_run(compactor, task.files, compactor.schema.fields, AlwaysTrue())
+    return file_rows.read_run(compactor, task.files, row_ids.fields_with_ids(compactor.schema), AlwaysTrue())
 
 
 def _commit(target: Target, edit: Edit) -> Commit | None:

@@ -35,6 +35,7 @@ from polynya.model.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.paimon import index_manifest, layout, manifest
 from polynya.storage.protocol import Storage
+from polynya.table import row_ids
 from polynya.table.compaction import CompactionTask, StepRules, Steps, steps_of
 from polynya.table.conflict import key_ranks
 from polynya.table.edit import Edit
@@ -190,15 +191,17 @@ def _without_deeper(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def _run_append(compactor: Compactor, task: CompactionTask) -> Edit:
     schema = compactor.schema
+    fields = row_ids.fields_with_ids(schema)
     spec = replace(
-        file_spec(compactor.storage, schema, source=COMPACT_SOURCE), buffer_bytes=compactor.budget_bytes // 4
+        file_spec(compactor.storage, schema, fields=fields, source=COMPACT_SOURCE),
+        buffer_bytes=compactor.budget_bytes // 4,
     )
     reader = replace(compactor, batch_size=raw_batches(compactor.budget_bytes // 2))
     first = task.files["min_sequence_number"][0].as_py()
     writer = AppendWriter(spec, place_of(task), compactor.new_uuid, first)
     with ExitStack() as unless_written:
         unless_written.callback(give_up, compactor.storage, writer)
-        for batch in file_rows.read_run(reader, task.files, schema.fields, AlwaysTrue()):
+        for batch in file_rows.read_run(reader, task.files, fields, AlwaysTrue()):
             writer.write(batch)
         writer.roll()
         index = index_without(compactor, task)

@@ -142,7 +142,7 @@ def stored_fields(source: RowSource, file: DataFile) -> tuple[Field, ...]:
         return (SEQUENCE_NUMBER, VALUE_KIND, *schema.fields)
     if file.write_cols is None:
         return schema.fields
-    system = {field.name: field for field in ROW_TRACKING}
+    system = {field.name: replace(field, type=field.type.with_nullable(True)) for field in ROW_TRACKING}
     found = (schema.find(name) or system.get(name) for name in file.write_cols)
     return tuple(field for field in found if field is not None)
 
@@ -244,9 +244,9 @@ def _constant(value: pa.Scalar, row_count: int) -> pa.Array:
 
 def _tracked(column: pa.Array, field: Field, file: DataFile, first_row: int) -> pa.Array:
     """A row tracking column, where the file does not store it: counted on, or the file's sequence number."""
-    if field == ROW_ID and file.first_row_id is not None:
+    if field.id == ROW_ID.id and file.first_row_id is not None:
         start = file.first_row_id + first_row
         return pc.coalesce(column, pa.array(np.arange(start, start + len(column), dtype=np.int64)))
-    if field == SEQUENCE_NUMBER and column.null_count:
+    if field.id == SEQUENCE_NUMBER.id and column.null_count:
         return pc.fill_null(column, file.max_sequence_number)
     return column

@@ -11,7 +11,8 @@ import pyarrow as pa
 from polynya.arrow import files
 from polynya.arrow.file_spec import FileSpec
 from polynya.arrow.stats import ColumnStats, SimpleStats, simple_stats
-from polynya.model.schema import KEY_PREFIX
+from polynya.errors import CorruptFileError
+from polynya.model.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER
 from polynya.paimon import layout, manifest
 from polynya.paimon.file_index import open_index_writer
 from polynya.table.entries import EMPTY_ROW
@@ -97,6 +98,10 @@ class FileSink:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; the columns are those of the spec."""
+        if ROW_ID.name in (self._spec.write_cols or ()) and batch[ROW_ID.name].null_count:
+            raise CorruptFileError(
+                f"{self._spec.storage.location}/{self.folder}: expected rows with ids, found some without"
+            )
         self._writer.write(batch)
         if self._index is not None:
             self._index.add(batch)
@@ -159,6 +164,17 @@ class FileSink:
             "creation_time": local_wall_clock_ms(),
             "delete_row_count": 0,
             "file_source": spec.source,
+            "write_cols": spec.write_cols,
+        } | self._stored_numbers(columns)
+
+    def _stored_numbers(self, columns: tuple[ColumnStats, ...]) -> Entry:
+        """The range of the sequence numbers of an append table that stores them; 0 is left to the commit."""
+        if SEQUENCE_NUMBER.name not in (self._spec.write_cols or ()):
+            return {}
+        numbers = columns[[field.name for field in self._spec.fields].index(SEQUENCE_NUMBER.name)]
+        return {
+            "min_sequence_number": numbers.min or 0,
+            "max_sequence_number": 0 if numbers.null_count else numbers.max,
         }
 
     def _key_stats(self, columns: tuple[ColumnStats, ...]) -> SimpleStats:

@@ -20,7 +20,7 @@ from polynya.model.options_data import (
     METADATA_STATS_MODE,
     TARGET_FILE_ROW_NUM,
 )
-from polynya.model.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
+from polynya.model.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from polynya.model.types import Field
 from polynya.paimon import layout
 from polynya.storage.protocol import Storage
@@ -36,6 +36,7 @@ class FileSpec:
     schema: Schema
     fields: tuple[Field, ...]
     value_fields: tuple[Field, ...]
+    write_cols: tuple[str, ...] | None  # the names of the stored columns, where they are not those of the table
     format: str
     compression: str
     zstd_level: int
@@ -63,10 +64,11 @@ class FileSpec:
 
 
 def key_columns(schema: Schema) -> frozenset[str]:
-    """The stored columns that tell the key, the order and the kind of a row."""
+    """The stored columns that tell the key, the order, the kind and the id of a row."""
     keys = schema.trimmed_primary_key
     thin = keys if DATA_FILE_THIN_MODE.of(schema.options) else ()
-    return frozenset((*thin, *(KEY_PREFIX + name for name in keys), SEQUENCE_NUMBER.name, VALUE_KIND.name))
+    system = (SEQUENCE_NUMBER, VALUE_KIND, ROW_ID)
+    return frozenset((*thin, *(KEY_PREFIX + name for name in keys), *(field.name for field in system)))
 
 
 def file_spec(
@@ -82,12 +84,16 @@ def file_spec(
     format = FILE_FORMAT_PER_LEVEL.of(options).get(level, FILE_FORMAT.of(options))
     mode = level_mode(options, level) or METADATA_STATS_MODE.of(options)
     stored = fields or schema.fields
-    keys = key_columns(schema) if format != "avro" else frozenset()  # whose keys are like any other column
+    has_key = bool(schema.primary_key)
+    keys = key_columns(schema)
+    if has_key and format == "avro":
+        keys = frozenset()  # there they are like any other column
     return FileSpec(
         storage=storage,
         schema=schema,
         fields=stored,
-        value_fields=schema.fields,
+        value_fields=schema.fields if has_key else stored,
+        write_cols=None if has_key or stored == schema.fields else tuple(field.name for field in stored),
         format=format,
         compression=FILE_COMPRESSION_PER_LEVEL.of(options).get(level, FILE_COMPRESSION.of(options)),
         zstd_level=FILE_COMPRESSION_ZSTD_LEVEL.of(options),

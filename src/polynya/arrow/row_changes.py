@@ -6,7 +6,7 @@
 | without | go, or change | are written anew with them; files without a match stay |
 
 The change names what it replaces: data files, or the index files that hold vectors. When somebody else changed one of
-them the commit conflicts; then all is done again on the new snapshot.
+them the commit conflicts; then all is done again on the new snapshot. Rows that have ids keep them, see `row_ids`.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,14 +27,13 @@ from polynya.codec.bitmap import Bitmap, decode64, from_positions, positions
 from polynya.errors import CommitUnknownError, ConflictError, PolynyaError, UnsupportedError
 from polynya.model import bind
 from polynya.model.bucket_mode import BucketMode, bucket_mode
-from polynya.model.options_data import ROW_TRACKING_ENABLED
 from polynya.model.options_keys import DELETION_VECTORS_BITMAP64
 from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import Schema
 from polynya.paimon import index_manifest
 from polynya.paimon.snapshot import Snapshot
 from polynya.table import commit as commits
-from polynya.table import entries, history, scan
+from polynya.table import entries, history, row_ids, scan
 from polynya.table.bucket_state import read_bucket_state
 from polynya.table.commit import Commit, Target
 from polynya.table.edit import DELETION_VECTORS, Change, Edit, Overwrite
@@ -100,7 +99,8 @@ def _try_change(target: Target, change: RowChange, spread: Spread | None, *, is_
     if dropped is not None:
         return drop(target, dropped)
     buckets = read_bucket_state(target.root, snapshot, target.schema)
-    work = FileWork(reader, WriteSpec(target.root.storage, target.schema, buckets), change.assign)
+    stored = row_ids.fields_with_ids(target.schema, has_changes=True)
+    work = FileWork(reader, WriteSpec(target.root.storage, target.schema, buckets, stored), change.assign)
     new_uuid = target.surroundings.new_uuid
     changed = spread(work, plan.files) if spread is not None else change_files(work, plan.files, new_uuid)
     edit = _edit(target, snapshot, plan, work, changed)
@@ -183,12 +183,6 @@ def _deleted(target: Target, snapshot: Snapshot | None, touched: Mapping[DataFil
     live = entries.read_live(target.root, snapshot)
     names = pa.array([file.file_name for file in touched], pa.string())
     return with_kind(live.filter(pc.is_in(live["file_name"], names)), DELETE)
-
-
-def require_changeable(schema: Schema) -> None:
-    """Raise UnsupportedError for tables whose rows have ids that a change would have to keep."""
-    if ROW_TRACKING_ENABLED.of(schema.options):
-        raise UnsupportedError("option 'row-tracking.enabled' = 'true': polynya does not change rows that have ids")
 
 
 def conforming(assign: Assign, schema: Schema) -> Assign:

@@ -23,7 +23,6 @@ from polynya.arrow.row_changes import (
     drop,
     dropped_partitions,
     plan_rows,
-    require_changeable,
 )
 from polynya.errors import InvalidInputError, UnsupportedError
 from polynya.model.aggregate_functions import LAST_NON_NULL_VALUE, LAST_VALUE
@@ -68,7 +67,6 @@ RECORDS = WriteRequest(rowkind=VALUE_KIND.name)  # how records are written that 
 
 def delete(target: Target, predicate: Predicate, engine: Engine = HERE) -> Commit:
     """Delete the rows that match; whole partitions go without a look at their rows."""
-    require_changeable(target.schema)
     if not target.schema.primary_key:
         return change_rows(target, RowChange(predicate), engine.change_files)
     snapshot = history.find_latest(target.root)
@@ -85,7 +83,6 @@ def delete(target: Target, predicate: Predicate, engine: Engine = HERE) -> Commi
 def update(target: Target, assignments: Assignments, predicate: Predicate, engine: Engine = HERE) -> Commit:
     """Set columns of the rows that match."""
     schema = target.schema
-    require_changeable(schema)
     require_columns(schema, assignments, "update")
     if not assignments:
         raise InvalidInputError("update: expected a column to set, found none")

@@ -21,6 +21,7 @@ from polynya.errors import CommitUnknownError, PolynyaError, StorageError
 from polynya.model.bucket_mode import BucketMode, bucket_key, bucket_mode
 from polynya.model.options_data import BUCKET_FUNCTION_TYPE
 from polynya.model.schema import Schema
+from polynya.model.types import Field
 from polynya.paimon import layout, manifest
 from polynya.storage.protocol import Storage
 from polynya.table import group
@@ -39,6 +40,7 @@ class WriteSpec:
     storage: Storage
     schema: Schema
     buckets: BucketState
+    fields: tuple[Field, ...] | None = None  # the stored columns, where they are more than those of an append table
     buffer_bytes: int = BUFFER_BYTES_MAX
     open_buckets_max: int = OPEN_BUCKETS_MAX
 
@@ -49,7 +51,11 @@ class TableWriter:
     def __init__(self, spec: WriteSpec, new_uuid: Callable[[], str]) -> None:
         self._spec, self._new_uuid = spec, new_uuid
         self._has_key = bool(spec.schema.primary_key)
-        self._files: FileSpec = (key_file_spec if self._has_key else file_spec)(spec.storage, spec.schema)
+        self._files: FileSpec = (
+            key_file_spec(spec.storage, spec.schema)
+            if self._has_key
+            else file_spec(spec.storage, spec.schema, fields=spec.fields)
+        )
         self._open: OrderedDict[tuple[bytes, int], AppendWriter | KeyWriter] = OrderedDict()
         self._next_sequences: dict[tuple[bytes, int], int] = {}
         self._finished: list[AppendWriter | KeyWriter] = []

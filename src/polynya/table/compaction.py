@@ -17,11 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from polynya.errors import UnsupportedError
 from polynya.model.arrow_types import to_arrow_type
 from polynya.model.bucket_mode import BucketMode, bucket_mode
 from polynya.model.options import level_count
-from polynya.model.options_data import DATA_EVOLUTION_ENABLED, ROW_TRACKING_ENABLED
 from polynya.model.options_keys import COMPACTION_FORCE_REWRITE_ALL_FILES
 from polynya.model.predicate import AlwaysTrue, Predicate
 from polynya.model.schema import Schema
@@ -108,12 +106,6 @@ class Within:
 
     predicate: Predicate = field(default_factory=AlwaysTrue)
     buckets: frozenset[tuple[bytes, int]] | None = None
-
-
-def require_compactable(schema: Schema) -> None:
-    """Raise UnsupportedError for tables whose files cannot be put together here."""
-    if DATA_EVOLUTION_ENABLED.of(schema.options) or ROW_TRACKING_ENABLED.of(schema.options):
-        raise UnsupportedError("option 'row-tracking.enabled' = 'true': polynya does not compact files with row ids")
 
 
 def read_state(

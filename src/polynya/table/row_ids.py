@@ -1,17 +1,26 @@
 """Row ids and sequence numbers of tables with row tracking, given at commit time.
 
 A new data file gets the next free range of row ids; a file whose smallest sequence number is 0 is stamped with the id
-of the snapshot. Files that bring row ids of their own (rewritten ones) keep them.
+of the snapshot. Files that are written anew from such rows store both as columns behind those of the table:
+
+| column | of a row that stays as it is | of a row that changes |
+|---|---|---|
+| `_ROW_ID` | its id | its id |
+| `_SEQUENCE_NUMBER` | its number | null, which reads as the largest number of the file: that of the commit |
+
+The largest number of a file with such nulls is 0 until its commit stamps it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from polynya.model.options_data import ROW_TRACKING_ENABLED
-from polynya.model.schema import ROW_ID
+from polynya.model.schema import ROW_ID, SEQUENCE_NUMBER, Schema
+from polynya.model.types import Field
 from polynya.table.commit_options import CommitOptions
 from polynya.table.entries import ADD
 
@@ -21,6 +30,14 @@ APPEND_SOURCE = 0
 def has_row_ids(options: Mapping[str, str]) -> bool:
     """Whether the table tracks its rows."""
     return ROW_TRACKING_ENABLED.of(options)
+
+
+def fields_with_ids(schema: Schema, *, has_changes: bool = False) -> tuple[Field, ...]:
+    """The columns of files that are written anew: those of the table, and what its rows are known by, if they are."""
+    if not has_row_ids(schema.options):
+        return schema.fields
+    type = SEQUENCE_NUMBER.type.with_nullable(has_changes)
+    return (*schema.fields, ROW_ID, replace(SEQUENCE_NUMBER, type=type))
 
 
 def assign(files: pa.Table, options: CommitOptions, next_row_id: int, snapshot_id: int) -> tuple[pa.Table, int]:

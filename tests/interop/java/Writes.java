@@ -29,6 +29,7 @@ import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.paimon.table.BucketMode;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.SpecialFields;
 import org.apache.paimon.table.sink.BatchTableCommit;
 import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.CommitMessageImpl;
@@ -139,6 +140,9 @@ class Writes {
         List<CommitMessage> messages = new ArrayList<>();
         BaseAppendFileStoreWrite write = (BaseAppendFileStoreWrite) table.store().newWrite(user);
         write.withIOManager(SPILL);
+        if (table.coreOptions().rowTrackingEnabled()) {
+            write.withWriteType(SpecialFields.rowTypeWithRowTracking(table.rowType()));
+        }
         for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
             messages.add(task.doCompact(table, write));
         }
