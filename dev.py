@@ -34,6 +34,7 @@ LOCKS = {
     "requirements.lock": ["pyproject.toml", "--extra", "dev", "--no-emit-package", "polynya"],
     "tests/interop/pypaimon.lock": ["tests/interop/pypaimon.in"],
     "tests/interop/spark_iceberg.lock": ["tests/interop/spark_iceberg.in"],
+    "tests/interop/pyiceberg.lock": ["tests/interop/pyiceberg.in"],
 }
 
 

@@ -14,54 +14,15 @@ import polynya
 from golden_iceberg import iceberg_expected, iceberg_names, iceberg_table
 from iceberg_rows import expected_rows, open_golden, rows_of
 from polynya.model import evaluate
-from polynya.model import types as t
 from polynya.model.bind import bind
-from polynya.model.predicate import Compare, In, IsNotNull, IsNull, Like, Not, Op, all_of, any_of
+from polynya.model.predicate import Compare, Op
+from row_predicates import paths_of, predicate
 from rows import render_rows, sorted_rows
 
 NAMES = [name for name in iceberg_names() if iceberg_expected(name)["rowCount"]]
-NESTED = (t.Array, t.Map, t.Variant, t.Unknown)
 #: Iceberg tells -0.0 from 0.0, and its bounds leave NaN out of what is greater than a number; SQL does neither.
 OF_ITS_OWN = {("nan_null", "p = 0.0"), ("nan_null", "v = 0.0"), ("nan_null", "v < 0.0")}
 OF_ITS_OWN |= {("part_identity", "d < 0"), ("v1_plain", "x > 4")}
-
-
-def paths_of(fields, prefix=()):
-    for field in fields:
-        if isinstance(field.type, t.Row):
-            yield from paths_of(field.type.fields, (*prefix, field.name))
-        elif not isinstance(field.type, NESTED):
-            yield (*prefix, field.name), field.type
-
-
-def leaf(draw, table, paths):
-    path, type = draw.choice(paths)
-    column = evaluate.column_at(table, path).drop_null()
-    shape = draw.randrange(10)
-    if shape == 0 or not len(column):
-        return draw.choice((IsNull(path), IsNotNull(path)))
-    value = literal(draw, column, type)
-    if shape == 1:
-        return In(path, tuple(literal(draw, column, type) for _ in range(draw.randrange(1, 5))))
-    if shape == 2 and isinstance(type, t.VarChar):
-        return Like(path, value[: draw.randrange(4)].replace("%", "").replace("_", "").replace("\\", "") + "%")
-    return Compare(draw.choice(list(Op)), path, value)
-
-
-def literal(draw, column, type):
-    scalar = column[draw.randrange(len(column))]
-    if isinstance(type, (t.Timestamp, t.LocalTimestamp, t.Time, t.Date)):
-        return scalar
-    value = scalar.as_py()
-    return value + draw.choice((-1, 0, 0, 1)) if isinstance(type, (t.Int, t.BigInt)) else value
-
-
-def predicate(draw, table, paths, depth=2):
-    if depth == 0 or draw.random() < 0.4:
-        return leaf(draw, table, paths)
-    parts = [predicate(draw, table, paths, depth - 1) for _ in range(2)]
-    combined = draw.choice((all_of, any_of))(*parts)
-    return Not(combined) if draw.random() < 0.2 else combined
 
 
 @pytest.mark.parametrize("name", NAMES)

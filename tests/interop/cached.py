@@ -2,10 +2,13 @@
 
 import hashlib
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from polynya.spark.java import cache_folder
 
 
 class UnavailableError(Exception):
@@ -35,3 +38,14 @@ def digest(files: Sequence[Path], text: str) -> str:
     """A short name for exactly this content."""
     content = b"".join(path.read_bytes() for path in files) + text.encode()
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def environment(lock: Path) -> Path:
+    """The folder of a virtual environment, made once per lock file and Python."""
+    folder = cache_folder() / f"{lock.stem.replace('_', '-')}-{digest([lock], sys.version)}"
+    if not folder.exists():
+        with made_whole(folder) as made:
+            run([sys.executable, "-m", "venv", made], "venv")
+            pip = [made / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock]
+            run(pip, f"pip cannot fetch what {lock.name} names")
+    return folder

@@ -8,6 +8,7 @@ import pytest
 
 from interop.cached import UnavailableError
 from interop.java_paimon import JavaPaimon, running_java
+from interop.pyiceberg_env import PyIceberg, running_pyiceberg
 from interop.pypaimon_env import PyPaimon, running_pypaimon
 from interop.spark_iceberg_env import SparkIceberg, running_spark_iceberg
 
@@ -36,6 +37,16 @@ def pypaimon() -> Iterator[PyPaimon]:
             yield client
     except UnavailableError as reason:
         unavailable(f"pypaimon: {reason}")
+
+
+@pytest.fixture(scope="session")
+def pyiceberg() -> Iterator[PyIceberg]:
+    """PyIceberg as a writer, in its own environment."""
+    try:
+        with running_pyiceberg() as writer:
+            yield writer
+    except UnavailableError as reason:
+        unavailable(f"PyIceberg: {reason}")
 
 
 @pytest.fixture(scope="session")

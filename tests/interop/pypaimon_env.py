@@ -1,6 +1,5 @@
 """pypaimon in an environment of its own, because it pins an older pyarrow; one process serves the whole suite."""
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,9 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from interop.cached import digest, made_whole, run
+from interop.cached import environment
 from interop.line_server import LineServer
-from polynya.spark.java import cache_folder
 
 HERE = Path(__file__).parent
 
@@ -47,14 +45,7 @@ def running_pypaimon() -> Iterator[PyPaimon]:
 
 def make_environment() -> Path:
     """The folder of the virtual environment, made once per lock file and Python."""
-    lock = HERE / "pypaimon.lock"
-    folder = cache_folder() / f"pypaimon-{digest([lock], sys.version)}"
-    if not folder.exists():
-        with made_whole(folder) as made:
-            run([sys.executable, "-m", "venv", made], "venv")
-            pip = [made / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock]
-            run(pip, "pip cannot fetch pypaimon")
-    return folder
+    return environment(HERE / "pypaimon.lock")
 
 
 def _named(folder: Path) -> dict[str, str]:

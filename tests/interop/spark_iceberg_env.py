@@ -5,7 +5,6 @@ Spark (some 450 MB) and the jar of Iceberg are fetched once, into the cache fold
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from interop.cached import UnavailableError, digest, made_whole, run
+from interop.cached import UnavailableError, digest, environment, made_whole, run
 from interop.line_server import LineServer
 from polynya.spark.java import cache_folder
 
@@ -60,14 +59,7 @@ def running_spark_iceberg() -> Iterator[SparkIceberg]:
 
 def make_environment() -> Path:
     """The folder of the virtual environment, made once per lock file and Python."""
-    lock = HERE / "spark_iceberg.lock"
-    folder = cache_folder() / f"spark-iceberg-{digest([lock], sys.version)}"
-    if not folder.exists():
-        with made_whole(folder) as made:
-            run([sys.executable, "-m", "venv", made], "venv")
-            pip = [made / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock]
-            run(pip, "pip cannot fetch Spark 4.1")
-    return folder
+    return environment(HERE / "spark_iceberg.lock")
 
 
 def fetch_runtime() -> Path:
