@@ -97,12 +97,37 @@ def test_a_wrong_hint_is_reported(table, hint, content):
     (files_under(table, "snapshot")[0] / hint).write_bytes(content)
     problem = only(table.check())
     assert problem.where == f"snapshot/{hint}"
+    assert ("one of snapshots 1 to " if hint == "LATEST" else "expected snapshot 1") in problem.what
     assert "delete the hint" in problem.repair
 
 
 def test_a_hint_that_lags_behind_is_fine(table):
     (files_under(table, "snapshot")[0] / "LATEST").write_bytes(b"1")
     assert table.check().is_sound
+
+
+def test_a_table_that_others_write_to_meanwhile_is_sound():
+    target = new_target()
+
+    class Busy(FaultStorage):
+        """Somebody commits before every read and after every listing."""
+
+        def read(self, name):
+            self.commit()
+            return super().read(name)
+
+        def list(self, folder, *, recursive=False):
+            yield from super().list(folder, recursive=recursive)
+            self.commit()
+
+        def commit(self):
+            change = append_of(new_file(f"f{len(self.plan.calls)}"))
+            store_files(target, change.append.files)
+            commit(target, change, author("busy", len(self.plan.calls)))
+
+    busy = Busy(target.root.storage, FaultPlan())
+    busy.commit()
+    assert str(check.check(TableRoot(busy), target.schema, latest(target))) == "sound"
 
 
 def test_a_damaged_snapshot_is_reported(table):

@@ -9,6 +9,7 @@ files outside of the table, changelog files that share one file, and (deep) form
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -70,9 +71,11 @@ class Report:
 
 def check(root: TableRoot, schema: Schema, snapshot: Snapshot | None, count_rows: RowCounter | None = None) -> Report:
     """Check the branch, and `snapshot` in depth; `count_rows` opens a data file and counts, for a deep check."""
-    listing = _list(root)
-    problems = [*_hint_problems(root, listing), *_schema_problems(root, listing)]
+    # Others may be writing: whatever names files is read before these are listed.
+    hints = _read_hints(root)
     ids, tag_names = history.snapshot_ids(root), history.tag_names(root)
+    listing = _list(root)
+    problems = [*_hint_problems(root, hints, ids), *_schema_problems(root, listing)]
     snapshot_readers = {layout.snapshot_name(id, root.branch): partial(history.read_snapshot, root, id) for id in ids}
     tag_readers = {layout.tag_name(name, root.branch): partial(history.read_tag, root, name) for name in tag_names}
     kept, tags = _readable(snapshot_readers, problems), _readable(tag_readers, problems)
@@ -162,17 +165,25 @@ def _readable(readers: Mapping[str, Callable[[], T]], problems: list[Problem]) -
     return good
 
 
-def _hint_problems(root: TableRoot, listing: _Listing) -> Iterator[Problem]:
+def _read_hints(root: TableRoot) -> dict[str, int | None]:
+    """What the hints that are there say; None for what is no number."""
+    hints = {}
+    for name in (layout.LATEST, layout.EARLIEST):
+        with suppress(NotFoundError):
+            hints[name] = hint.decode(root.storage.read(layout.snapshot_hint_name(name, root.branch)))
+    return hints
+
+
+def _hint_problems(root: TableRoot, hints: Mapping[str, int | None], ids: list[int]) -> Iterator[Problem]:
     """A LATEST that names no snapshot misleads other readers; one that lags behind does not."""
-    ids = listing.numbered(_folder(root, layout.SNAPSHOT_FOLDER), layout.SNAPSHOT_PREFIX)
-    for name, is_right in ((layout.LATEST, set(ids)), (layout.EARLIEST, set(ids[:1]))):
-        path = layout.snapshot_hint_name(name, root.branch)
-        if pc.index(listing.names, path).as_py() >= 0:
-            found = hint.decode(root.storage.read(path))
-            if found not in is_right:
-                expected = f"one of snapshots {ids[0]} to {ids[-1]}" if ids else "no hint"
-                repair = "delete the hint: the next commit or expiry writes it again"
-                yield Problem(f"hint says {found}, expected {expected}", path, repair)
+    for name, found in hints.items():
+        right, expected = (ids, f"one of snapshots {ids[0]} to {ids[-1]}") if ids else ([], "no hint")
+        if name == layout.EARLIEST and ids:
+            right, expected = ids[:1], f"snapshot {ids[0]}"
+        if found not in right:
+            repair = "delete the hint: the next commit or expiry writes it again"
+            where = layout.snapshot_hint_name(name, root.branch)
+            yield Problem(f"hint says {found}, expected {expected}", where, repair)
 
 
 def _gap_problems(root: TableRoot, kept: list[Snapshot]) -> Iterator[Problem]:
