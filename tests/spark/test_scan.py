@@ -8,11 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import polynya
 from golden_data import golden_table
-from polynya.errors import UnsupportedError
+from polynya.errors import StorageError, UnsupportedError
 from polynya.model import bind, evaluate
+from polynya.spark.file_log import open_files
 from polynya.spark.filters import to_column
 from polynya.spark.types import transfer_schema
 from polynya.table import history
@@ -101,6 +103,14 @@ def orders(lake):
     table = lake.create_table("db.orders", rows.schema, partition_by=["day"])
     table.write(rows)
     return table
+
+
+def test_files_that_spark_does_not_find_are_an_error_each_time(lake):
+    files = pa.table({"folder": ["/nowhere/plain"], "file_name": ["a.parquet"], "file_size": pa.array([9], pa.int64())})
+    schema = StructType([StructField("id", LongType()), StructField("day", StringType())])
+    for _ in range(2):
+        with pytest.raises(StorageError, match="0 of 1 files"):
+            open_files(lake.spark, files, schema, format="parquet", partitioned=True)
 
 
 def test_spark_prunes_columns_and_partitions_and_pushes_filters(orders):

@@ -28,6 +28,7 @@ from polynya.spark.ways import PLAIN_NAME
 
 SCRATCH = "spark.polynya.scratch"  # a local folder that the driver (of Spark Connect: the server) reads too
 CHECKED_FILES_MAX = 256  # up to so many files Spark is asked which ones it found
+_checked: set[Path] = set()  # logs of which Spark has found every file
 _LINE_END = ',"isDir":false,"modificationTime":0,"blockReplication":1,"blockSize":134217728,"action":"add"}'
 
 
@@ -45,23 +46,33 @@ def open_files(
     if not partitioned:
         return reader.option("recursiveFileLookup", "true").load(str(log))
     found = reader.option("basePath", "file:/").load(str(log))
-    if files.num_rows <= CHECKED_FILES_MAX and len(found.inputFiles()) != files.num_rows:
-        raise StorageError(
-            f"Spark found {len(found.inputFiles())} of {files.num_rows} files of a table, because it did not find the "
-            "partition columns in their paths"
-        )
+    if log not in _checked and files.num_rows <= CHECKED_FILES_MAX:
+        _require_all_found(found, files.num_rows)
+        _checked.add(log)
     return found
+
+
+def _require_all_found(frame: DataFrame, file_count: int) -> None:
+    found = len(frame.inputFiles())
+    if found != file_count:
+        raise StorageError(
+            f"Spark found {found} of {file_count} files of a table, because it did not find the partition columns in "
+            "their paths"
+        )
 
 
 def write_log(scratch: Path, files: pa.Table) -> Path:
     """The folder of the log that lists the files; the same list has the same folder."""
-    text = "v1\n" + "\n".join(log_lines(files).to_pylist())
-    folder = scratch / hashlib.sha256(text.encode()).hexdigest()[:32]
+    lines = log_lines(files)
+    body = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer()
+    folder = scratch / hashlib.sha256(body).hexdigest()[:32]
     log = folder / "_spark_metadata" / "0"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
         part = log.with_name(".part")
-        part.write_text(text)
+        with part.open("wb") as file:
+            file.write(b"v1\n")
+            file.write(body)
         part.rename(log)
     return folder
 

@@ -72,7 +72,12 @@ def to_column(predicate: Predicate) -> Column:
 
 def column_of(path: Path) -> Column:
     """The column that the path names, whatever characters its names hold."""
-    return F.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+    return F.col(quoted(path))
+
+
+def quoted(path: Path) -> str:
+    """The path in Spark's SQL."""
+    return ".".join(f"`{name.replace('`', '``')}`" for name in path)
 
 
 def narrowed(column: Column, type: t.DataType) -> Column:

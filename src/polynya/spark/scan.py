@@ -5,7 +5,7 @@ a deletion vector marks are dropped by their position in the file. The filter st
 Catalyst finds it and pushes it down.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -26,7 +26,7 @@ from polynya.model.predicate import AlwaysTrue
 from polynya.model.schema import VALUE_KIND, Schema
 from polynya.spark import iceberg_ways
 from polynya.spark.file_log import open_files
-from polynya.spark.filters import column_of, literal, narrowed, to_column
+from polynya.spark.filters import column_of, literal, narrowed, quoted, to_column
 from polynya.spark.tasks import python_frame
 from polynya.spark.types import require_known, to_spark_schema, to_spark_type
 from polynya.spark.ways import NativeGroup, Ways, Wish, casts_alike, choose
@@ -82,22 +82,35 @@ def _has_time(spark: SparkSession) -> bool:
 
 def _native_frame(spark: SparkSession, reader: Reader, group: NativeGroup) -> DataFrame:
     scan = _NativeScan(reader, group, reader.file_schemas[group.schema_id])
-    frame = open_files(
-        spark, group.files, scan.read_schema, format=group.format, partitioned=scan.takes_partition_from_folders
-    )
+    schema = scan.read_schema
+    frame = open_files(spark, group.files, schema, format=group.format, partitioned=scan.takes_partition_from_folders)
     if reader.schema.primary_key:
-        frame = frame.filter(column_of((VALUE_KIND.name,)).isin(*ADD_KINDS))
+        frame = frame.filter(f"{quoted((VALUE_KIND.name,))} in {ADD_KINDS}")
     if group.has_vectors:
         frame = _without_deleted(spark, frame, reader, group)
-    frame = frame.select(*scan.columns)
+    columns = scan.columns
+    if not _are_names(columns):
+        frame = frame.select(*columns)
     if not isinstance(reader.predicate, AlwaysTrue):
         frame = frame.filter(to_column(reader.predicate))
-    return frame.select(*(_result_column(reader.schema, field) for field in reader.fields))
+    result = [_result_column(reader.schema, field) for field in reader.fields]
+    is_result = not group.has_vectors and _are_names([*columns, *result]) and schema.names == _names(reader.fields)
+    return frame if is_result else frame.select(*result)
 
 
-def _result_column(schema: Schema, field: t.Field) -> Column:
-    column, whole = column_of((field.name,)), schema.find(field.name)
-    return column if whole in (None, field) else narrowed(column, field.type).alias(field.name)
+def _names(fields: Iterable[t.Field]) -> list[str]:
+    return [field.name for field in fields]
+
+
+def _are_names(columns: Iterable[Column | str]) -> bool:
+    """Whether the columns are those of the scan as they are: each Column is several calls to the JVM."""
+    return all(isinstance(column, str) for column in columns)
+
+
+def _result_column(schema: Schema, field: t.Field) -> Column | str:
+    if schema.find(field.name) in (None, field):
+        return quoted((field.name,))
+    return narrowed(column_of((field.name,)), field.type).alias(field.name)
 
 
 @dataclass(frozen=True)
@@ -128,8 +141,22 @@ class _NativeScan:
         return s.StructType(columns or [_ABSENT])
 
     @property
-    def columns(self) -> list[Column]:
-        return [self._column(field).alias(field.name) for field in self.fields]
+    def columns(self) -> list[Column | str]:
+        """Today's columns: names of those that are read as they are."""
+        return [
+            quoted((field.name,)) if self._is_as_read(field) else self._column(field).alias(field.name)
+            for field in self.fields
+        ]
+
+    def _is_as_read(self, field: t.Field) -> bool:
+        if field.name in self.group.partition:
+            return False
+        if field.name in self.reader.schema.partition_by:
+            return not isinstance(field.type, t.Date)
+        old = self._stored(field)
+        if old is None or old.name != field.name:
+            return False
+        return to_spark_type(old.type, old.name) == to_spark_type(field.type, field.name)
 
     def _stored(self, field: t.Field) -> t.Field | None:
         if field.name in self.reader.schema.partition_by:
@@ -142,14 +169,12 @@ class _NativeScan:
             value = self.group.partition[field.name]
             return literal(value).cast(type) if value.is_valid else F.lit(None).cast(type)
         if field.name in self.reader.schema.partition_by:
-            text = column_of((field.name,))
-            return F.date_from_unix_date(text) if isinstance(field.type, t.Date) else text
+            return F.date_from_unix_date(column_of((field.name,)))  # others are as read
         old = self._stored(field)
         if old is None:
             return F.lit(None).cast(type)
         assert casts_alike(old.type, field.type)
-        column = column_of((old.name,))
-        return column if to_spark_type(old.type, old.name) == type else column.cast(type)
+        return column_of((old.name,)).cast(type)
 
 
 def _folder_field(field: t.Field) -> s.StructField:

@@ -24,7 +24,7 @@ from polynya.model.arrow_types import to_arrow_type
 from polynya.model.options_data import DATA_EVOLUTION_ENABLED, DATA_FILE_PATH_DIRECTORY
 from polynya.model.schema import SYSTEM_FIELDS, Schema
 from polynya.paimon.layout import format_of
-from polynya.table.paths import data_paths, partition_names
+from polynya.table.paths import data_folders, partition_names
 
 LITERAL_PARTITIONS_MAX = 16  # so many partitions may have a scan of their own
 FOLDER_TYPES = (t.Char, t.VarChar, t.TinyInt, t.SmallInt, t.Int, t.BigInt, t.Date)
@@ -82,12 +82,13 @@ class Wish:
 
 def choose(files: pa.Table, wish: Wish) -> Ways:
     """The way of each file of a plan."""
-    reasons = _reasons(files, wish)
+    kinds = _kinds(files)
+    reasons = _reasons(kinds, wish)
     is_native = np.array([reason is None for reason in reasons.dictionary.to_pylist()], bool)[reasons.indices]
     counts = _counts(reasons, ~is_native)
     groups: list[NativeGroup] = []
-    refused = pa.array(~is_native)
-    for group in _grouped(_placed(files.filter(pa.array(is_native)), wish)):
+    refused, native = pa.array(~is_native), pa.array(is_native)
+    for group in _grouped(_placed(files.filter(native), wish), kinds.filter(native)):
         own, others, reason = _by_partition(group, wish)
         groups += own
         if others.num_rows:
@@ -96,9 +97,8 @@ def choose(files: pa.Table, wish: Wish) -> Ways:
     return Ways(tuple(groups), files.filter(refused), counts)
 
 
-def _reasons(files: pa.Table, wish: Wish) -> pa.DictionaryArray:
+def _reasons(kinds: pa.Table, wish: Wish) -> pa.DictionaryArray:
     """Why each file is not read natively, or null; decided once for each kind of file."""
-    kinds = _kinds(files)
     first, kind = _distinct(kinds)
     texts = [_reason(one, wish) for one in kinds.take(pa.array(first)).to_pylist()]
     return pa.DictionaryArray.from_arrays(pa.array(kind, pa.int32()), pa.array(texts, pa.string()))
@@ -227,12 +227,12 @@ def _placed(files: pa.Table, wish: Wish) -> pa.Table:
     """The files with the folder of each, on the local disk."""
     if wish.local_root is None or files.num_rows == 0:
         return files.append_column("folder", pa.repeat(pa.scalar(""), files.num_rows))
-    inside = pc.replace_substring_regex(data_paths(files, wish.schema), r"/[^/]*$", "")
+    inside = data_folders(files, wish.schema)
     return files.append_column("folder", pc.binary_join_element_wise(wish.local_root, inside, "/"))
 
 
-def _grouped(files: pa.Table) -> list[NativeGroup]:
-    kinds = _kinds(files).select(["format", "schema_id", "vector"])
+def _grouped(files: pa.Table, kinds: pa.Table) -> list[NativeGroup]:
+    kinds = kinds.select(["format", "schema_id", "vector"])
     first, kind = _distinct(kinds)
     return [
         NativeGroup(one["format"], one["schema_id"], one["vector"], files.filter(pa.array(kind == index)))

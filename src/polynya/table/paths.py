@@ -63,7 +63,7 @@ def bucket_folder(partition_row: bytes, bucket: int, schema: Schema) -> str:
 
 def data_paths(files: pa.Table, schema: Schema) -> pa.Array:
     """The path of each data file: relative to the table, or the URL of an external path."""
-    folders = _folders(files, schema)
+    folders = data_folders(files, schema)
     inside = pc.binary_join_element_wise(folders, _flat(files["file_name"]), "/")
     external = _flat(files["external_path"])
     if external.null_count == len(external):
@@ -77,8 +77,8 @@ def has_external_paths(schema: Schema) -> bool:
     return bool(DATA_FILE_EXTERNAL_PATHS.find(schema.options))
 
 
-def _folders(files: pa.Table, schema: Schema) -> pa.Array:
-    """The bucket folder of each file; the text of a partition is made once."""
+def data_folders(files: pa.Table, schema: Schema) -> pa.Array:
+    """The bucket folder of each file, relative to the table; the text of a partition is made once."""
     codes = _flat(files["partition"]).dictionary_encode()
     partitions = partition_paths(codes.dictionary, schema).take(codes.indices)
     buckets = _flat(files["bucket"]).dictionary_encode()
