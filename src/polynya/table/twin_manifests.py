@@ -7,6 +7,8 @@ the removed ones DELETED. Small manifests are merged when there are enough of th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
@@ -22,6 +24,9 @@ from polynya.storage.protocol import Storage
 from polynya.table.twin_files import entry_table
 
 ENTRIES_MAX = 5_000  # of a new manifest: a removal rewrites that many
+PLACES_MAX = 1_000  # so many partitions of removed files are looked for in the summaries of manifests
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -165,18 +170,18 @@ class ManifestWriter:
         if not len(paths) or not metas.num_rows:
             return metas, none
         wanted = pc.unique(paths)
-        rows = range(metas.num_rows)
-        near = [row for row in rows if partitions is None or self._may_hold(metas, row, partitions)]
-        if not near:
+        near = np.flatnonzero(
+            np.ones(metas.num_rows, bool) if partitions is None else self._may_hold(metas, partitions)
+        )
+        if not len(near):
             return metas, none
         found = self._read(metas.take(pa.array(near)), [key])
         live = pc.not_equal(found.table["status"], DELETED)
         hits = pc.and_(live, pc.fill_null(pc.is_in(found.table[key], value_set=wanted), False)).to_numpy()
-        starts = (0, *found.row_ends)
-        touched = [row for place, row in enumerate(near) if hits[starts[place] : starts[place + 1]].any()]
-        kept = metas.take(pa.array([row for row in rows if row not in set(touched)], pa.int64()))
-        if not touched:
+        touched = near[np.unique(np.searchsorted(found.row_ends, np.flatnonzero(hits), side="right"))]
+        if not len(touched):
             return metas, none
+        kept = metas.take(pa.array(np.setdiff1d(np.arange(metas.num_rows), touched)))
         entries = self._live(metas.take(pa.array(touched)))
         leaves = pc.fill_null(pc.is_in(entries[key], value_set=wanted), False)
         gone = self._with(entries.filter(leaves), status=DELETED, snapshot_id=self.snapshot_id)
@@ -184,22 +189,30 @@ class ManifestWriter:
         content = metas["content"][0].as_py()
         return pa.concat_tables([self._write(pa.concat_tables([survivors, gone]), content), kept]), gone
 
-    def _may_hold(self, metas: pa.Table, row: int, files: pa.Table) -> bool:
-        """Whether the partition summaries of a manifest leave room for one of the files."""
-        summaries = metas["partitions"][row].as_py()
-        if summaries is None or len(summaries) != len(self.partition):
-            return True
-        fits = pa.repeat(pa.scalar(True), files.num_rows)
-        for one, summary in zip(self.partition, summaries, strict=True):
-            values = files[column_name(one.field_id)]
-            stored = pa.array([summary["lower_bound"], summary["upper_bound"]], pa.binary())
-            low, high = bounds.decode(stored, one.type, name=metas["manifest_path"][row].as_py())
-            inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
-            odd = pc.is_nan(values) if pa.types.is_floating(one.type) else pc.is_null(values)
-            fits = pc.and_(
-                fits, pc.or_(pc.fill_null(inside, False), pc.fill_null(pc.or_(odd, pc.is_null(values)), True))
-            )
-        return bool(pc.any(fits).as_py())
+    def _may_hold(self, metas: pa.Table, files: pa.Table) -> Mask:
+        """Which manifests have partition summaries that leave room for one of the files."""
+        if not self.partition:
+            return np.ones(metas.num_rows, bool)
+        places = files.group_by(self._places).aggregate([])
+        is_told = pc.fill_null(pc.equal(pc.list_value_length(metas["partitions"]), len(self.partition)), False)
+        told = metas.filter(is_told)
+        if not told.num_rows or places.num_rows > PLACES_MAX:
+            return np.ones(metas.num_rows, bool)
+        ranges = [self._range(told, index) for index in range(len(self.partition))]
+        fits = np.zeros(told.num_rows, bool)
+        for place in range(places.num_rows):
+            values = [places[name][place] for name in self._places]
+            fits |= np.all([_is_within(*pair) for pair in zip(values, ranges, strict=True)], axis=0)
+        holds = np.ones(metas.num_rows, bool)
+        holds[np.asarray(is_told)] = fits
+        return holds
+
+    def _range(self, metas: pa.Table, index: int) -> tuple[pa.Array, pa.Array]:
+        """The bounds of a partition field in each manifest."""
+        summaries = pc.list_element(metas["partitions"].combine_chunks(), index)
+        low, high = (pc.struct_field(summaries, name) for name in ("lower_bound", "upper_bound"))
+        type, name = self.partition[index].type, f"a manifest list of {self.folder.url}"
+        return bounds.decode(low, type, name=name), bounds.decode(high, type, name=name)
 
     def _merged(self, metas: pa.Table, content: int) -> pa.Table:
         """The manifests with the small ones of older snapshots merged, where that is due."""
@@ -323,3 +336,11 @@ def with_row_ids(metas: pa.Table, next_row_id: int) -> tuple[pa.Table, int]:
 def _counts(entries: pa.Table) -> Counts:
     rows, size = (pc.sum(entries[name]).as_py() or 0 for name in ("record_count", "file_size_in_bytes"))
     return Counts(entries.num_rows, rows, size)
+
+
+def _is_within(value: pa.Scalar, ends: tuple[pa.Array, pa.Array]) -> Mask:
+    """In which of the ranges the value is; null and NaN, which bounds do not tell of, in all."""
+    low, high = ends
+    if not value.is_valid or (pa.types.is_floating(value.type) and pc.is_nan(value).as_py()):
+        return np.ones(len(low), bool)
+    return np.asarray(pc.fill_null(pc.and_(pc.less_equal(low, value), pc.greater_equal(high, value)), False))
