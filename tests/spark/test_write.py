@@ -3,7 +3,6 @@
 import datetime
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
@@ -11,9 +10,6 @@ from pyspark.sql import functions as F
 import polynya
 from polynya.arrow.write import OPEN_BUCKETS_MAX
 from polynya.errors import InvalidInputError, UnsupportedError
-from polynya.model.schema import schema_of
-from polynya.paimon.bucket import bucket_ids
-from polynya.spark.buckets import bucket_of
 from polynya.table.commit import Author
 
 pytestmark = pytest.mark.spark
@@ -165,26 +161,6 @@ def test_columns_may_have_any_names_even_those_that_a_job_would_choose(lake, key
     assert rows_of(table.read()) == rows_of(rows)
     table.delete("id < 4")
     assert rows_of(table.read()) == rows_of(rows.where("id >= 4"))
-
-
-@pytest.mark.parametrize("key", [["l"], ["i"], ["d"], ["s", "b"], ["t"], ["t", "l"]])
-def test_spark_finds_the_bucket_that_paimon_finds(spark, key):
-    random = np.random.default_rng(7)
-    count = 500
-    table = pa.table(
-        {
-            "l": pa.array(np.r_[random.integers(-(2**63), 2**63 - 1, count - 4), [0, -1, 2**63 - 1, -(2**63)]]),
-            "i": pa.array(random.integers(-(2**31), 2**31, count).astype(np.int32)),
-            "s": pa.array(random.integers(-(2**15), 2**15, count).astype(np.int16)),
-            "b": pa.array(random.integers(-128, 128, count).astype(np.int8)),
-            "d": pa.array(random.integers(-(10**5), 10**5, count).astype(np.int32)).view(pa.date32()),
-            "t": pa.array([f"k{index}" * (index % 5) for index in range(count)]),
-        }
-    )
-    schema = schema_of(table.schema, primary_key=key, options={"bucket": "7", "bucket-key": ",".join(key)})
-    frame = spark.createDataFrame(table)
-    found = frame.select("*", bucket_of(frame, schema, 7).alias("bucket")).toArrow()
-    assert found["bucket"].to_pylist() == bucket_ids([found[name] for name in key], 7, "default").to_pylist()
 
 
 def test_a_row_that_does_not_fit_fails_the_write_and_leaves_nothing(lake):

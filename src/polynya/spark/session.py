@@ -25,6 +25,9 @@ _DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
+# Workers free the memory of a batch and take it again: fresh pages from the system cost more than the work on them.
+_KEEP_MEMORY, _KEEP_MEMORY_MS = "MIMALLOC_PURGE_DELAY", "10000"
+
 
 def session(master: str = "local[*]", **conf: str | int | bool) -> SparkSession:
     """Start or find a session; settings go by Spark's names: `session("local[2]", **{"spark.driver.memory": "4g"})`.
@@ -34,8 +37,14 @@ def session(master: str = "local[*]", **conf: str | int | bool) -> SparkSession:
     os.environ["JAVA_HOME"] = str(java_home_for_spark())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault(_KEEP_MEMORY, _KEEP_MEMORY_MS)
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-    settings = {**_DEFAULTS, **_local_settings(master), **_named(conf)}
+    settings = {
+        **_DEFAULTS,
+        f"spark.executorEnv.{_KEEP_MEMORY}": os.environ[_KEEP_MEMORY],
+        **_local_settings(master),
+        **_named(conf),
+    }
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

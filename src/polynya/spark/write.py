@@ -41,8 +41,9 @@ from polynya.model.schema import Schema
 from polynya.paimon import manifest
 from polynya.paimon.snapshot import CommitKind
 from polynya.spark.answers import error_of, told
-from polynya.spark.buckets import bucket_of
+from polynya.spark.batch_limits import few_rows_any_bytes
 from polynya.spark.compact import SparkRunner
+from polynya.spark.exchange import exchange, gathered, unpack
 from polynya.spark.filters import column_of
 from polynya.spark.own_files import delete_own, named_uuid
 from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable
@@ -54,7 +55,6 @@ from polynya.table.compaction import upgraded
 from polynya.table.edit import Change, Edit
 from polynya.table.paths import data_paths
 
-GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at a time
 MESSAGE = "entries binary, error_class string, error string"
 MESSAGES = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
 BUCKET_COLUMNS = ["partition", "bucket"]
@@ -81,6 +81,10 @@ class WriteJob:
     def new_uuid(self) -> str:
         """A new name for files of this write."""
         return named_uuid(self.write_id)
+
+    def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows as the table has them, or refused."""
+        return prepared(batch, self.spec.schema, self.request, self.partition)
 
 
 def request_of(
@@ -111,11 +115,10 @@ def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request
     if done is not None:
         return done
     job = job_of(table, request)
-    require_columns(frame.schema, job)
-    routed = _routed(spark, frame, job)
-    numbered = routed.toDF(*map(str, range(len(frame.columns))))  # not every name gets through to a worker
+    written = _written(spark, frame, job, require_columns(frame.schema, job))
     try:
-        messages = numbered.mapInArrow(_writing(job, frame.columns), MESSAGE).toArrow()
+        with few_rows_any_bytes(spark, frame.schema):
+            messages = written.toArrow()
     except BaseException:
         delete_written(job)
         raise
@@ -138,13 +141,13 @@ def job_of(table: api.Table, request: FrameRequest) -> WriteJob:
     return WriteJob(spec, replace(request.rows, author=None, partition=None), values, str(uuid.uuid4()))
 
 
-def require_columns(schema: StructType, job: WriteJob) -> None:
-    """Raise InvalidInputError unless rows of the schema can become rows of the table; no job is started."""
+def require_columns(schema: StructType, job: WriteJob) -> pa.Schema:
+    """The schema of prepared rows; InvalidInputError unless rows can become rows of the table. No job is started."""
     names = schema.names
     if len({name.lower() for name in names}) != len(names):
         raise InvalidInputError(f"rows to write: a column stands twice: {', '.join(names)}")
     nothing = pa.RecordBatch.from_pylist([], schema=incoming_schema(schema))
-    prepared(nothing, job.spec.schema, job.request, job.partition)
+    return job.prepare(nothing).schema
 
 
 def entries_of(messages: pa.Table) -> pa.Table:
@@ -202,17 +205,25 @@ def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Ta
     )
 
 
-def _routed(spark: SparkSession, frame: DataFrame, job: WriteJob) -> DataFrame:
-    """The frame with all rows of a bucket in one partition."""
-    schema, count = job.spec.schema, job.spec.buckets.bucket_count
-    partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
+def _written(spark: SparkSession, frame: DataFrame, job: WriteJob, prepared_schema: pa.Schema) -> DataFrame:
+    """The messages of the tasks; with fixed buckets all rows of a bucket go to one of them."""
+    schema = job.spec.schema
     if bucket_mode(schema) is not BucketMode.HASH_FIXED:
-        return _by_partition(frame, partition, PARTITION_SINK_STRATEGY.of(schema.options))
-    bucket = bucket_of(frame, schema, count)
-    if partition:  # how many buckets there are is not known: Spark joins small parts by itself
-        return frame.repartition(*partition, bucket)
-    tasks = min(count, int(spark.conf.get("spark.sql.shuffle.partitions", "200")))
-    return frame.repartitionById(tasks, bucket)
+        partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
+        placed = _by_partition(frame, partition, PARTITION_SINK_STRATEGY.of(schema.options))
+        return _numbered(placed).mapInArrow(_writing(job, frame.columns), MESSAGE)
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions", "200"))
+    prepare = partial(_prepare_named, job=job, names=frame.columns)
+    packed = exchange(_numbered(frame), prepare, schema, job.spec.buckets.bucket_count, tasks)
+    return packed.mapInArrow(_writing_packed(job, prepared_schema), MESSAGE)
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    return frame.toDF(*map(str, range(len(frame.columns))))  # not every name gets through to a worker
+
+
+def _prepare_named(batch: pa.RecordBatch, job: WriteJob, names: list[str]) -> pa.RecordBatch:
+    return job.prepare(batch.rename_columns(names))
 
 
 def _by_partition(frame: DataFrame, partition: list[Column], strategy: str) -> DataFrame:
@@ -229,13 +240,23 @@ def _writing(job: WriteJob, names: list[str]) -> BatchFunction:
     return write
 
 
+def _writing_packed(job: WriteJob, schema: pa.Schema) -> BatchFunction:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _write_prepared(job, gathered(unpack(batches, schema)))
+
+    return write
+
+
 def write_task(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
     """Write the rows of one task and answer with its message."""
+    return _write_prepared(job, map(job.prepare, gathered(batches)))
+
+
+def _write_prepared(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
     writer = TableWriter(job.spec, job.new_uuid)
-    prepare = partial(prepared, schema=job.spec.schema, request=job.request, spec=job.partition)
     try:
-        for batch in _gathered(batches):
-            writer.write(prepare(batch))
+        for batch in batches:
+            writer.write(batch)
         return _message(entries=encode_table(writer.finish()))
     except (InvalidInputError, UnsupportedError) as error:  # the driver raises it; a retry would end the same
         writer.abort()
@@ -243,22 +264,6 @@ def write_task(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBat
     except BaseException:
         writer.abort()
         raise
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that are worth routing."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= GATHERED_ROWS:
-            yield _joined(waiting)
-            waiting = []
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _message(**values: object) -> pa.RecordBatch:

@@ -1,0 +1,90 @@
+"""Rows packed for the task that writes their bucket, and unpacked there."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from polynya.errors import InvalidInputError
+from polynya.model.schema import schema_of
+from polynya.paimon.bucket import bucket_ids
+from polynya.spark.answers import told
+from polynya.spark.exchange import (
+    GATHERED_BYTES,
+    GATHERED_ROWS,
+    MESSAGE_BYTES,
+    PACKED_SCHEMA,
+    Receivers,
+    gathered,
+    pack,
+    unpack,
+)
+
+
+def some_rows(count=5000, text_bytes=4):
+    random = np.random.default_rng(7)
+    return pa.record_batch(
+        {
+            "id": pa.array(random.integers(-(2**63), 2**63 - 1, count)),
+            "p": pa.array([None if one == 3 else str(one) for one in random.integers(0, 5, count)]),
+            "t": pa.array(["x" * text_bytes if one % 7 else None for one in range(count)]),
+            "a": pa.array([list(range(one % 4)) for one in range(count)]),
+        }
+    )
+
+
+def by_receiver(packed, schema):
+    found = {}
+    for receiver in dict.fromkeys(packed["receiver"].to_pylist()):
+        own = packed.filter(pa.array(np.asarray(packed["receiver"]) == receiver))
+        found[receiver] = pa.Table.from_batches(unpack([own], schema), schema)
+    return found
+
+
+def test_receivers_get_their_rows_whole_and_in_order():
+    rows = some_rows()
+    receivers = np.random.default_rng(1).integers(0, 7, rows.num_rows)
+    found = by_receiver(pack(rows, receivers), rows.schema)
+    assert sorted(found) == list(range(7))
+    for receiver, table in found.items():
+        assert table.equals(pa.Table.from_batches([rows.filter(pa.array(receivers == receiver))]))
+
+
+def test_rows_of_one_receiver_and_no_rows_are_packed_too():
+    rows = some_rows(100)
+    (found,) = by_receiver(pack(rows, np.full(100, 3)), rows.schema).values()
+    assert found.equals(pa.Table.from_batches([rows]))
+    assert pack(rows.slice(0, 0), np.empty(0, np.int64)).num_rows == 0
+
+
+def test_messages_are_small_however_long_a_text_is():
+    packed = pack(some_rows(4000, text_bytes=1000), np.zeros(4000, np.int64))
+    sizes = [len(message) for message in packed["rows"].to_pylist()]
+    assert max(sizes) < 2 * MESSAGE_BYTES
+    assert pack(some_rows(3, text_bytes=10**6), np.zeros(3, np.int64)).num_rows == 3
+
+
+@pytest.mark.parametrize("partition", [[], ["p"]])
+def test_a_bucket_of_a_partition_has_one_receiver(partition):
+    rows = some_rows()
+    options = {"bucket": "11", "bucket-key": "id"}
+    schema = schema_of(rows.schema, partition_by=partition, options=options)
+    receivers = Receivers(schema, 11, 4).of(rows)
+    buckets = bucket_ids([rows["id"]], 11, "default").to_pylist()
+    owners = {}
+    for value, bucket, receiver in zip(rows["p"].to_pylist(), buckets, receivers.tolist(), strict=True):
+        owners.setdefault((value if partition else "", bucket), set()).add(receiver)
+    assert all(len(one) == 1 for one in owners.values())
+    assert set(receivers.tolist()) == {0, 1, 2, 3}
+
+
+def test_the_error_of_a_sender_reaches_its_receiver():
+    error = InvalidInputError("column 'x' does not fit")
+    packed = pa.RecordBatch.from_pylist([{"receiver": 0, **told(error)}], schema=PACKED_SCHEMA)
+    with pytest.raises(InvalidInputError, match="column 'x' does not fit"):
+        list(unpack([packed], some_rows(1).schema))
+
+
+def test_batches_are_gathered_up_to_rows_or_bytes():
+    small, large = some_rows(1000), some_rows(100, text_bytes=GATHERED_BYTES // 200)
+    assert max(batch.num_rows for batch in gathered(iter([small] * 100))) <= GATHERED_ROWS + 1000
+    assert [batch.num_rows for batch in gathered(iter([large] * 6))] == [300, 300]
