@@ -39,6 +39,7 @@ TABLES = (
     "fmt_orc",
     "types_append_avro",
     "data_evolution",
+    "row_tracking",
 )
 
 

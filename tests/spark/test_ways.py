@@ -49,6 +49,11 @@ def test_a_column_that_is_not_asked_for_keeps_nothing_from_being_native():
     assert ways("types_append", columns=["f_int", "f_string"]).python.num_rows == 0
 
 
+def test_files_that_store_row_ids_are_native():
+    assert ways("row_tracking").python.num_rows == 0
+    assert ways("row_tracking", columns=["id", "_ROW_ID"]).native == ()
+
+
 def test_a_filter_on_a_column_counts_like_reading_it():
     assert ways("types_append", columns=["f_int"], where="f_ts9 is not null").native == ()
 

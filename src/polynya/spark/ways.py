@@ -109,7 +109,6 @@ def _kinds(files: pa.Table) -> pa.Table:
     return pa.table(
         {
             "raw": files["raw"],
-            "whole": pc.is_null(files["write_cols"]),
             "inside": pc.is_null(files["external_path"]),
             "vector": pc.is_valid(files["dv_file"]),
             "plain": pc.match_substring_regex(files["file_name"], PLAIN_NAME),
@@ -145,8 +144,6 @@ def _reason(kind: Mapping[str, object], wish: Wish) -> str | None:
         return f"Spark has no {format} reader"
     if wish.local_root is None or not kind["inside"]:
         return "not on a local disk"
-    if not kind["whole"]:
-        return "some columns only"
     if not kind["plain"]:
         return "file names that Spark would encode"
     if kind["vector"] and format == "orc":

@@ -37,6 +37,7 @@ import org.apache.paimon.table.sink.RowPartitionKeyExtractor;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.table.source.DataSplit;
+import org.apache.paimon.table.source.EndOfScanException;
 import org.apache.paimon.table.source.Split;
 
 /** Commits. Each answers with the snapshots that it made: [[id, kind]]. */
@@ -143,8 +144,12 @@ class Writes {
         if (table.coreOptions().rowTrackingEnabled()) {
             write.withWriteType(SpecialFields.rowTypeWithRowTracking(table.rowType()));
         }
-        for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
-            messages.add(task.doCompact(table, write));
+        try {
+            for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
+                messages.add(task.doCompact(table, write));
+            }
+        } catch (EndOfScanException end) {
+            // the table has no files
         }
         write.close();
         return messages;
