@@ -187,6 +187,27 @@ def test_parquet_options_reach_the_file():
     assert read("parquet", fields, data).equals(table)
 
 
+def test_only_parquet_columns_whose_values_come_again_have_a_dictionary():
+    count = 30000
+    columns = {
+        "id": pa.array(range(count), pa.int64()),
+        "kind": pa.array([index % 1000 for index in range(count)], pa.int64()),
+        "text": pa.array([f"text {index}" for index in range(count)]),
+        "day": pa.array([None if index % 3 == 0 else str(index % 8) for index in range(count)]),
+        "none": pa.nulls(count, pa.float64()),
+        "flag": pa.array([index % 2 == 0 for index in range(count)]),
+        "list": pa.array([[index] for index in range(count)]),
+    }
+    types = (t.BigInt(), t.BigInt(), t.VarChar(), t.VarChar(), t.Double(), t.Boolean(), t.Array(t.BigInt()))
+    fields = tuple(t.Field(number, name, types[number]) for number, name in enumerate(columns))
+    table = pa.table(columns).cast(to_arrow_schema(fields))
+    data = write("parquet", fields, table)
+    group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    coded = {name for number, name in enumerate(columns) if "RLE_DICTIONARY" in group.column(number).encodings}
+    assert coded == {"kind", "day", "none", "list"}
+    assert read("parquet", fields, data).equals(table)
+
+
 def test_row_groups_follow_the_block_size_and_the_estimate_the_file():
     fields = (t.Field(0, "id", t.BigInt()),)
     stream = io.BytesIO()

@@ -53,6 +53,7 @@ _PAGE_ARGUMENTS = {
     "max_rows_per_page": PARQUET_PAGE_ROW_COUNT_LIMIT,
     "write_page_checksum": PARQUET_PAGE_WRITE_CHECKSUM_ENABLED,
 }
+_JUDGED_ROWS, _JUDGED_ROWS_MIN = 20000, 1000  # the first rows of a file: as many as a page holds, not too few to tell
 _DISTINCT_VALUES = 1048576  # of a column with a bloom filter, unless the table says
 V = TypeVar("V")
 
@@ -90,9 +91,7 @@ def _page_arguments(options: Mapping[str, str]) -> dict[str, object]:
 def _column_arguments(fields: tuple[t.Field, ...], options: Mapping[str, str]) -> dict[str, object]:
     columns = [path for field in fields for path in _leaf_paths(field.name, field.type)]
     plain = [column for column in columns if not _of_column(PARQUET_ENABLE_DICTIONARY, column, options)]
-    arguments: dict[str, object] = {}
-    if plain:
-        arguments["use_dictionary"] = [column for column in columns if column not in plain]
+    arguments: dict[str, object] = {"use_dictionary": [column for column in columns if column not in plain]}
     filtered = [column for column in columns if _of_column(PARQUET_BLOOM_FILTER_ENABLED, column, options)]
     if filtered:
         arguments["bloom_filter_options"] = {
@@ -121,17 +120,8 @@ class ParquetWriter:
         self._row_group_bytes = row_group_bytes
         self._sink = CountingSink(stream)
         self._footers: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(self._sink, mode="w"),
-            self._schema,
-            store_schema=False,
-            store_decimal_as_integer=True,
-            write_time_adjusted_to_utc=True,
-            write_page_index=True,
-            write_batch_size=_PAGE_STEP_ROWS,
-            metadata_collector=self._footers,
-            **arguments,
-        )
+        self._arguments = arguments
+        self._writer: pq.ParquetWriter | None = None  # until there are rows: they tell how columns are best encoded
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._encoded_bytes = 0
@@ -168,7 +158,7 @@ class ParquetWriter:
     def close(self) -> WrittenFile:
         """Write the last row group and the footer."""
         self.flush()
-        self._writer.close()
+        (self._writer or self._open(self._schema.empty_table())).close()
         return WrittenFile(self._row_count, self._statistics(self._footers[0]))
 
     def _fitting_rows(self, batch: pa.RecordBatch) -> int:
@@ -183,10 +173,24 @@ class ParquetWriter:
         batches = [pa.RecordBatch.from_arrays(batch.columns, schema=self._schema) for batch in self._waiting]
         table = pa.Table.from_batches(batches)
         if table.num_rows:
+            self._writer = self._writer or self._open(table)
             self._writer.write_table(table, row_group_size=table.num_rows)
             self._computed.append(_computed_stats(table, self._fields))
         self._encoded_bytes += self._waiting_bytes
         self._waiting, self._waiting_bytes = [], 0
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        return pq.ParquetWriter(
+            pa.PythonFile(self._sink, mode="w"),
+            self._schema,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_time_adjusted_to_utc=True,
+            write_page_index=True,
+            write_batch_size=_PAGE_STEP_ROWS,
+            metadata_collector=self._footers,
+            **_without_needless_dictionaries(self._arguments, first),
+        )
 
     def _statistics(self, footer: pq.FileMetaData) -> tuple[ColumnStats, ...]:
         columns = []
@@ -202,6 +206,25 @@ class ParquetWriter:
                 columns.append(merge(parts) if parts else ColumnStats(null_count=0))
             leaf += len(_leaf_paths(field.name, field.type))
         return tuple(columns)
+
+
+def _without_needless_dictionaries(arguments: dict[str, object], first: pa.Table) -> dict[str, object]:
+    """The arguments with dictionaries for columns alone whose first values come again often enough to pay."""
+    head, named = first.slice(0, _JUDGED_ROWS), arguments["use_dictionary"]
+    if head.num_rows < _JUDGED_ROWS_MIN or not isinstance(named, list):
+        return arguments
+    plain = {name for name in named if name in head.column_names and not _comes_again(head.column(name))}
+    return {**arguments, "use_dictionary": [name for name in named if name not in plain]}
+
+
+def _comes_again(column: pa.ChunkedArray) -> bool:
+    """Whether a dictionary and numbers into it take fewer bytes than the values; True where that is not looked at."""
+    kinds, type = pa.types, column.type
+    if not (kinds.is_primitive(type) or kinds.is_string(type) or kinds.is_binary(type)) or kinds.is_boolean(type):
+        return True
+    distinct = pc.count_distinct(column).as_py()
+    size_bytes = pc.sum(pc.binary_length(column)).as_py() or 0 if not kinds.is_primitive(type) else column.nbytes
+    return bool(distinct * size_bytes / len(column) + len(column) * distinct.bit_length() / 8 < size_bytes)
 
 
 def _leaf_paths(path: str, type: t.DataType) -> list[str]:
