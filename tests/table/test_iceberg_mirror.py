@@ -268,3 +268,33 @@ def test_a_tag_of_a_snapshot_that_expired_before_it_was_published_reaches_the_tw
     assert [one.snapshot_id for one in load(table).metadata.snapshots] == [3, 4, 5]
     assert load(table).metadata.refs["t"].snapshot_id == 3
     assert twin_rows(table, snapshot_id=3) == expected
+
+
+def test_an_expiry_that_fails_anywhere_to_reach_the_twin_leaves_no_waste(tmp_path):
+    """There is no new snapshot, so the metadata is replaced under its own name."""
+    probe = FaultPlan()
+    _at_fault(_expired(tmp_path, "probe"), probe).publish_iceberg()
+    first = next(place for place, (verb, _) in enumerate(probe.calls, 1) if verb == "put")
+    for place in range(first, len(probe.calls) + 1):
+        table = _expired(tmp_path, f"t{place}")
+        with pytest.raises(StorageError, match="planned fault"):
+            _at_fault(table, FaultPlan(place, after=place % 2 == 0)).publish_iceberg()
+        if place % 3:
+            table.publish_iceberg()
+        else:
+            table.write(rows(90))
+        assert_twin(table)
+        assert [one.snapshot_id for one in load(table).metadata.snapshots][:2] == [3, 4]
+        assert unreferenced_names(table) == []
+
+
+def _expired(folder, name):
+    """A table with a twin of four snapshots, of which the table has lost two."""
+    table = _asking(folder, name, "table-location")
+    for step in range(4):
+        table.refresh().write(rows(3 * step), mode="overwrite" if step % 2 else "append")
+    snapshots = Path(table.location, "snapshot")
+    for id in (1, 2):
+        (snapshots / f"snapshot-{id}").unlink()
+    (snapshots / "EARLIEST").write_text("3")
+    return table.refresh()

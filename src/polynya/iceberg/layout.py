@@ -4,6 +4,7 @@
 |---|---|
 | v<N>.metadata.json, v<N>.gz.metadata.json | table metadata of tables in a file system |
 | <V>-<uuid>.metadata.json | table metadata of tables in a catalog |
+| replaced-<uuid>.json | table metadata that another of its version replaced, until what only it named is deleted |
 | version-hint.text | the number N, and nothing else |
 | snap-<k>-<uuid>.avro | a manifest list |
 | <uuid>-m<k>.avro | a manifest |
@@ -17,6 +18,7 @@ METADATA_FOLDER = "metadata"
 VERSION_HINT = "version-hint.text"
 
 _VERSIONED = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_REPLACED = re.compile(r"replaced-[0-9a-f-]{36}\.json")
 _CATALOG = re.compile(r"(\d{1,18})-[^/]+\.metadata\.json(?:\.gz)?")
 
 
@@ -52,6 +54,16 @@ def versions(names: Iterable[str]) -> dict[int, str]:
     """The metadata files among the names, by version."""
     found = ((find_version(name), name) for name in names)
     return {version: name for version, name in found if version is not None}
+
+
+def replaced_name(uuid: str) -> str:
+    """A place for metadata that is replaced under its own name."""
+    return f"replaced-{uuid}.json"
+
+
+def is_replaced(name: str) -> bool:
+    """Whether a file holds metadata that was replaced."""
+    return _REPLACED.fullmatch(name) is not None
 
 
 def encode_hint(version: int) -> bytes:

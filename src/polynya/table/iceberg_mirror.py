@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from polynya.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from polynya.iceberg import manifest_list
+from polynya.iceberg.layout import metadata_name
 from polynya.iceberg.manifest import Header
 from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, LogEntry, Ref, TableMetadata
 from polynya.iceberg.partition_spec import FIRST_FIELD_ID
@@ -99,6 +100,8 @@ class _Publisher:
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
         if current is None or made != current.metadata or current.version != latest.id:
+            if current is not None and current.version == latest.id:
+                current = twin_store.put_aside(self.folder, current)
             twin_store.put_version(self.folder, latest.id, made, current)
         elif current.hinted != latest.id:
             twin_store.put_hint(self.folder, latest.id)
@@ -295,10 +298,13 @@ class _Publisher:
         keep = self.settings.previous_versions_max if self.settings.deletes_old_versions else len(older)
         leaving = older[: max(0, len(older) - keep)]
         lists = {one.manifest_list for one in made.snapshots}
-        known = twin_store.read_versions(self.folder, [one for one in leaving if one != current.version])
-        gone = [one for of in (current.metadata, *known) for one in of.snapshots if one.manifest_list not in lists]
+        names = [metadata_name(one) for one in leaving if one != current.version]
+        known = twin_store.read_known(self.folder, [*names, *current.replaced])
+        listed = {one.manifest_list: one for of in (current.metadata, *known) for one in of.snapshots}
+        gone = [one for name, one in listed.items() if name not in lists]
         twin_store.drop_unreachable(self.folder, gone, made.snapshots)
-        twin_store.drop_versions(self.folder, [*(one for one in current.versions if one > version), *leaving])
+        rolled_back = [one for one in current.versions if one > version]
+        twin_store.drop(self.folder, [*map(metadata_name, [*rolled_back, *leaving]), *current.replaced])
 
 
 def _next_row_id(old: TableMetadata) -> int:

@@ -6,7 +6,8 @@ hint see a higher version at once, so versions of a history that was rolled back
 
 import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,12 +21,16 @@ from polynya.table.twin_manifests import TwinFolder
 
 @dataclass(frozen=True)
 class Current:
-    """The newest metadata, its version, all versions that are there, and the one that the hint names."""
+    """The newest metadata, its version, all versions that are there, and the one that the hint names.
+
+    `replaced` are the names of metadata that a publish replaced which broke off before it had cleared away.
+    """
 
     version: int
     metadata: TableMetadata
     versions: tuple[int, ...]
     hinted: int | None
+    replaced: tuple[str, ...] = ()
 
 
 def find_current(folder: TwinFolder) -> Current | None:
@@ -37,7 +42,15 @@ def find_current(folder: TwinFolder) -> Current | None:
         return None
     name = layout.metadata_name(versions[-1])
     newest = metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}")
-    return Current(versions[-1], newest, tuple(versions), _hinted(folder))
+    replaced = tuple(sorted(filter(layout.is_replaced, names)))
+    return Current(versions[-1], newest, tuple(versions), _hinted(folder), replaced)
+
+
+def put_aside(folder: TwinFolder, current: Current) -> Current:
+    """Copy metadata that is to be replaced under its own name, so that what only it names is found until it is gone."""
+    name = layout.replaced_name(str(uuid4()))
+    folder.storage.put(name, metadata.encode(current.metadata))
+    return replace(current, replaced=(*current.replaced, name))
 
 
 def put_version(folder: TwinFolder, version: int, made: TableMetadata, current: Current | None) -> None:
@@ -56,18 +69,16 @@ def put_hint(folder: TwinFolder, version: int) -> None:
     folder.storage.put(layout.VERSION_HINT, layout.encode_hint(version))
 
 
-def drop_versions(folder: TwinFolder, versions: Iterable[int]) -> None:
+def drop(folder: TwinFolder, names: Sequence[str]) -> None:
     """Delete metadata files."""
-    names = [layout.metadata_name(one) for one in versions]
     if names:
         folder.storage.delete(names)
 
 
-def read_versions(folder: TwinFolder, versions: Iterable[int]) -> list[TableMetadata]:
-    """The metadata of older versions; one that another clean-up deleted has nothing left to tell."""
+def read_known(folder: TwinFolder, names: Iterable[str]) -> list[TableMetadata]:
+    """The metadata in files; one that another clean-up deleted has nothing left to tell."""
     found = []
-    for one in versions:
-        name = layout.metadata_name(one)
+    for name in names:
         try:
             found.append(metadata.decode(folder.storage.read(name), name=f"{folder.url}/{name}"))
         except NotFoundError:
