@@ -182,7 +182,7 @@ def _append_and_scan(ground: Ground) -> None:
             lambda other, where=where: other.on_one(TOTAL.replace("{where}", where), partitioned=True),
             bounds={
                 "Spark's Parquet": lambda where=where: spark_scan._total(
-                    session.read.parquet(ground.parquet).where(where)
+                    session.read.schema(frame.schema).parquet(ground.parquet).where(where)
                 )
             },
         )

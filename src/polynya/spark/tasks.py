@@ -29,6 +29,7 @@ from polynya.table.key_ranges import cut_sections
 from polynya.table.plan import Splits
 
 TASK_BYTES = 64 * 2**20  # what a task should have to do, to be worth its start
+BATCH_ROWS = 8192  # rows that go to Spark at once: it works on them while the next are read
 TASK_BYTES_MIN = 4 * 2**20  # below that a task is not split up further, whatever the number of cores
 
 Weights = npt.NDArray[np.float64]
@@ -120,7 +121,9 @@ def read_files(reader: Reader, files: pa.Table) -> Iterator[pa.RecordBatch]:
     schema = transfer_schema(reader.fields)
     for split in Splits(files):
         for rows in read_split(reader, split):
-            yield to_transfer(rows, schema)
+            batch = to_transfer(rows, schema)
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
 
 
 def encode_table(table: pa.Table) -> bytes:
