@@ -60,7 +60,7 @@ def merge_buffer(rows: pa.Table, spec: MergeSpec, first_sequence: int) -> tuple[
     kept = (kind == 0) | (kind == 2) | (not spec.ignore_delete)
     kept &= (kind != 1) | (not spec.ignore_update_before)
     values = rows.drop_columns([VALUE_KIND.name]) if VALUE_KIND.name in rows.column_names else rows
-    values = values.filter(pa.array(kept))
+    values = values if kept.all() else values.filter(pa.array(kept))
     sequence = np.arange(first_sequence, first_sequence + values.num_rows, dtype=np.int64)
     numbered = values.add_column(0, pa.field(SEQUENCE_NUMBER.name, pa.int64(), False), pa.array(sequence))
     numbered = numbered.add_column(1, pa.field(VALUE_KIND.name, pa.int8(), False), pa.array(kind[kept]))
