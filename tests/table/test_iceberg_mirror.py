@@ -298,3 +298,59 @@ def _expired(folder, name):
         (snapshots / f"snapshot-{id}").unlink()
     (snapshots / "EARLIEST").write_text("3")
     return table.refresh()
+
+
+def test_logs_stay_in_order_after_a_rollback_to_long_ago_and_when_a_clock_went_back(tmp_path):
+    """Iceberg's own readers refuse a table whose logs are more than a minute out of order."""
+    options = {"metadata.iceberg.previous-versions-max": "9"}
+    table = _created(tmp_path, options=options)
+    for hour in (1, 3, 2, 4):
+        _write_at(table, hour)
+    assert _logs(table) == ([1, 3, 3, 4], [1, 3, 3], 4)
+    _roll_back(table, 1)
+    polynya.open_table(table.location).publish_iceberg()
+    assert _logs(table) == ([1], [], 1)
+    _write_at(table, 2)
+    assert _logs(table) == ([1, 2], [1], 2)
+    Path(table.location, "snapshot", "snapshot-1").unlink()
+    _write_at(table, 1)
+    assert _logs(table) == ([2, 2], [1, 2], 2)
+    assert_twin(table)
+
+
+def _created(folder, **how):
+    warehouse = polynya.open_warehouse(folder)
+    warehouse.create_database("db")
+    return warehouse.create_table("db.t", COLUMNS, **how)
+
+
+def _write_at(table, hour):
+    """A snapshot of that hour, published."""
+    id = table.refresh().write(rows(0)).snapshot_id
+    path = Path(table.location, "snapshot", f"snapshot-{id}")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"timeMillis": hour * 3_600_000}))
+    polynya.open_table(table.location).publish_iceberg()
+
+
+def _logs(table):
+    """The hours of the snapshots, of the older versions, and of the newest."""
+    found = load(table).metadata
+    logs = ([entry.timestamp_ms // 3_600_000 for entry in log] for log in (found.snapshot_log, found.metadata_log))
+    return *logs, found.last_updated_ms // 3_600_000
+
+
+def test_files_of_the_old_top_level_leave_when_there_are_more_levels(tmp_path):
+    options = {"bucket": "1", "num-levels": "4"}
+    table = _created(tmp_path, primary_key=["id"], options=options)
+    for levels in ("4", "6", "5"):
+        folder = Path(table.location, "schema")
+        schema = json.loads((folder / "schema-0").read_text())
+        id = len(list(folder.iterdir()))
+        changed = schema | {"id": id, "options": schema["options"] | {"num-levels": levels}}
+        (folder / f"schema-{id}").write_text(json.dumps(changed))
+        table = polynya.open_table(table.location)
+        table.write(rows(0))
+        table.publish_iceberg()
+        table.refresh().compact(full=True)
+        table.publish_iceberg()
+        assert twin_rows(table) == rows_of(table.refresh().system("ro")), levels

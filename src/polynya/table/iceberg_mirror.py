@@ -14,6 +14,7 @@ Snapshot N of Paimon is snapshot N of Iceberg, with sequence number N; the metad
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import pyarrow as pa
@@ -21,10 +22,11 @@ import pyarrow.compute as pc
 
 from polynya.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from polynya.iceberg import manifest_list
-from polynya.iceberg.layout import metadata_name
+from polynya.iceberg.layout import find_version, metadata_name
 from polynya.iceberg.manifest import Header
 from polynya.iceberg.metadata import MAIN, IcebergSchema, IcebergSnapshot, LogEntry, Ref, TableMetadata
 from polynya.iceberg.partition_spec import FIRST_FIELD_ID
+from polynya.model.options import level_count
 from polynya.model.schema import Schema
 from polynya.paimon import layout as paimon_layout
 from polynya.paimon.snapshot import Snapshot
@@ -37,7 +39,7 @@ from polynya.table.twin_manifests import ManifestWriter, with_row_ids
 from polynya.table.twin_settings import TwinSettings, is_published
 from polynya.table.twin_store import Current
 from polynya.table.twin_summary import VIEW_KEY, identity, summary
-from polynya.table.twin_view import is_seen, require_parquet
+from polynya.table.twin_view import View, is_seen, require_parquet
 
 ATTEMPTS_MAX = 5
 
@@ -143,6 +145,8 @@ class _Publisher:
         spec = twin_schema.spec_of(self.source.schema)
         ids = {one.snapshot_id for one in snapshots}
         in_line = [one for one in snapshots if one.snapshot_id >= timeline.earliest_id]
+        metadata_log = self._metadata_log(current, timeline.latest.id)
+        times = [one.timestamp_ms for one in snapshots] + [one.timestamp_ms for one in metadata_log]
         refs = {MAIN: Ref(timeline.latest.id, "branch")}
         refs |= {name: Ref(one.id, "tag") for name, one in sorted(timeline.tags.items()) if one.id in ids}
         return TableMetadata(
@@ -150,7 +154,7 @@ class _Publisher:
             table_uuid=old.table_uuid if old is not None and old.table_uuid else str(uuid4()),
             location=self.settings.table_url,
             last_sequence_number=timeline.latest.id,
-            last_updated_ms=max(timeline.latest.time_ms, *(one.timestamp_ms for one in snapshots)),
+            last_updated_ms=max(timeline.latest.time_ms, *times),
             last_column_id=twin_schema.last_column_id(schemas.values(), self.source.schema),
             schemas=tuple(schemas.values()),
             current_schema_id=self.source.schema.id,
@@ -160,8 +164,8 @@ class _Publisher:
             properties=self._properties(old, schemas),
             current_snapshot_id=timeline.latest.id,
             snapshots=tuple(snapshots),
-            snapshot_log=tuple(LogEntry(one.timestamp_ms, one.snapshot_id) for one in in_line),
-            metadata_log=self._metadata_log(current, timeline.latest.id),
+            snapshot_log=_snapshot_log(in_line),
+            metadata_log=metadata_log,
             refs=refs,
             next_row_id=next_row_id if self.folder.version > 2 else None,
         )
@@ -217,7 +221,12 @@ class _Publisher:
 
     def _extends(self, before: IcebergSnapshot, snapshot: Snapshot) -> bool:
         """Whether the snapshot can be made of the one before by its delta."""
-        return before.snapshot_id == snapshot.id - 1 and before.summary.get(VIEW_KEY) == self.view
+        if before.snapshot_id != snapshot.id - 1 or before.summary.get(VIEW_KEY) != self.view:
+            return False
+        if self.view is not View.TOP or before.schema_id in (None, snapshot.schema_id):
+            return True
+        tops = {level_count(self._schema_of(id).options) for id in (before.schema_id, snapshot.schema_id)}
+        return len(tops) == 1  # else the files of another level are seen now
 
     def _header(self, schema: IcebergSchema, of: Schema) -> Callable[[int], Header]:
         spec = twin_schema.spec_of(of)
@@ -281,11 +290,13 @@ class _Publisher:
         require_parquet(live.filter(pa.array(is_seen(live, self.view, schema))))
 
     def _metadata_log(self, current: Current | None, version: int) -> tuple[LogEntry, ...]:
-        if current is None or current.version >= version:
-            return current.metadata.metadata_log if current is not None else ()
+        """The versions before this one; those of a history that was rolled back leave, and would be out of order."""
+        if current is None:
+            return ()
+        entry = LogEntry(current.metadata.last_updated_ms, f"{self.folder.url}/{metadata_name(current.version)}")
+        known = (*current.metadata.metadata_log, entry)
+        log = tuple(one for one in known if (find_version(str(one.value)) or 0) < version)
         keep = self.settings.previous_versions_max
-        entry = LogEntry(current.metadata.last_updated_ms, f"{self.folder.url}/v{current.version}.metadata.json")
-        log = (*current.metadata.metadata_log, entry)
         return log[len(log) - min(keep, len(log)) :] if self.settings.deletes_old_versions else log
 
     def _clear(self, current: Current, made: TableMetadata, version: int) -> None:
@@ -305,6 +316,12 @@ class _Publisher:
         twin_store.drop_unreachable(self.folder, gone, made.snapshots)
         rolled_back = [one for one in current.versions if one > version]
         twin_store.drop(self.folder, [*map(metadata_name, [*rolled_back, *leaving]), *current.replaced])
+
+
+def _snapshot_log(snapshots: Sequence[IcebergSnapshot]) -> tuple[LogEntry, ...]:
+    """When each snapshot became current: readers want the times in order, whatever the clocks of writers said."""
+    times = accumulate((one.timestamp_ms for one in snapshots), max)
+    return tuple(LogEntry(time_ms, one.snapshot_id) for time_ms, one in zip(times, snapshots, strict=True))
 
 
 def _next_row_id(old: TableMetadata) -> int:
