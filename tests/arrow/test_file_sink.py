@@ -41,7 +41,7 @@ def sizes_of(table):
 
 
 @pytest.mark.parametrize("key", [[], ["id"]])
-@pytest.mark.parametrize("rows", [wide_rows(2000), same_rows(400_000)], ids=["wide", "alike"])
+@pytest.mark.parametrize("rows", [wide_rows(2000), same_rows(1_200_000)], ids=["wide", "alike"])
 def test_files_end_near_the_target_size(tmp_path, key, rows):
     target = 512 * KB
     options = {"target-file-size": f"{target // KB} kb"} | ({"bucket": "1"} if key else {})
