@@ -184,9 +184,37 @@ class _Held:
         return _Held(self.inner.child(folder), self.meanwhile)
 
     def put_new(self, name, data):
+        self._wait(name)
+        self.inner.put_new(name, data)
+
+    def put(self, name, data):
+        self._wait(name)
+        self.inner.put(name, data)
+
+    def _wait(self, name):
         if name.endswith(".metadata.json") and self.meanwhile:
             self.meanwhile.pop()()
-        self.inner.put_new(name, data)
+
+
+def test_a_publisher_of_a_tag_that_was_outrun_leaves_the_hint_where_it_is(table):
+    table.publish_iceberg()
+    snapshot = Path(table.location, "snapshot", "snapshot-4").read_bytes()
+    Path(table.location, "tag").mkdir()
+    Path(table.location, "tag", "tag-x").write_bytes(snapshot)
+    slow, table_of_others = _Held(table.root.storage), polynya.open_table(table.location)
+
+    def meanwhile():
+        table_of_others.write(rows(20))
+        table_of_others.publish_iceberg()
+
+    slow.meanwhile.append(meanwhile)
+    replace(table, root=replace(table.root, storage=slow)).publish_iceberg()
+    assert not slow.meanwhile
+    assert_twin(table)
+    table.publish_iceberg()
+    assert_twin(table)
+    assert twin_rows(table, snapshot_id=4) == rows_of(table.at(tag="x").scan().to_arrow())
+    assert unreferenced_names(table) == []
 
 
 @pytest.mark.parametrize("storage", ["table-location", "hadoop-catalog"])

@@ -101,13 +101,14 @@ class _Publisher:
         wanted = twin_course.missing(self.root, timeline, self._is_due(current, kept))
         made = self._extended(current, kept, wanted, timeline)
         location = f"{self.folder.url}/v{latest.id}.metadata.json"
+        is_newest = True
         if current is None or made != current.metadata or current.version != latest.id:
             if current is not None and current.version == latest.id:
                 current = twin_store.put_aside(self.folder, current)
-            twin_store.put_version(self.folder, latest.id, made, current)
+            is_newest = twin_store.put_version(self.folder, latest.id, made, current)
         elif current.hinted != latest.id:
             twin_store.put_hint(self.folder, latest.id)
-        if current is not None:
+        if current is not None and is_newest:
             self._clear(current, made, latest.id)
         old = {one.snapshot_id for one in kept}
         return Published(

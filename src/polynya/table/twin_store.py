@@ -53,15 +53,19 @@ def put_aside(folder: TwinFolder, current: Current) -> Current:
     return replace(current, replaced=(*current.replaced, name))
 
 
-def put_version(folder: TwinFolder, version: int, made: TableMetadata, current: Current | None) -> None:
-    """Make the metadata current in the place of what was; AlreadyExistsError when somebody else was first."""
-    replaces = current is not None and current.version >= version
-    put = folder.storage.put if replaces else folder.storage.put_new
+def put_version(folder: TwinFolder, version: int, made: TableMetadata, current: Current | None) -> bool:
+    """Make the metadata current in the place of what was; AlreadyExistsError when somebody else was first.
+
+    False when somebody published a later snapshot meanwhile: readers are to stay there, and what is old is theirs.
+    """
+    newest, old_hint = (current.version, current.hinted) if current is not None else (0, None)
+    put = folder.storage.put if newest >= version else folder.storage.put_new
     put(layout.metadata_name(version), metadata.encode(made))
     hinted = _hinted(folder)
-    is_outrun = not replaces and hinted != (current.hinted if current is not None else None) and (hinted or 0) > version
-    if not is_outrun:  # else somebody published a later snapshot meanwhile, and readers are to stay there
-        put_hint(folder, version)
+    if newest <= version and hinted != old_hint and (hinted or 0) > version:
+        return False
+    put_hint(folder, version)
+    return True
 
 
 def put_hint(folder: TwinFolder, version: int) -> None:
