@@ -211,3 +211,13 @@ def test_route_of_many_groups_is_the_same_as_of_few():
 
 def test_table_without_partitions_has_one_empty_partition():
     assert partition_rows([], 2).to_pylist() == [bytes(12)] * 2
+
+
+@given(st.lists(st.integers(-2, 3), max_size=20))
+def test_rows_without_partitions_are_routed_by_bucket(buckets):
+    routes = route(partition_rows([], len(buckets)), pa.array(buckets, pa.int32()))
+    assert routes.partitions.to_pylist() == [bytes(12)] * len(routes)
+    found = [(routes.buckets[group].as_py(), routes.rows(group).to_pylist()) for group in range(len(routes))]
+    assert found == [
+        (bucket, [row for row, other in enumerate(buckets) if other == bucket]) for bucket in sorted(set(buckets))
+    ]

@@ -184,3 +184,12 @@ def test_the_row_kind_comes_from_its_column_where_one_is_named():
     assert merge_buffer(rows, spec, 0)[0].column("_VALUE_KIND").to_pylist() == [3, 2]
     with pytest.raises(InvalidInputError, match=r"rowkind\.field 'kind'"):
         merge_buffer(pa.table({"k": pa.array([1], pa.int32()), "kind": ["D"]}), spec, 0)
+
+
+@given(st.lists(st.integers(0, 30), unique=True, min_size=1), st.integers(1, 7))
+def test_a_flush_of_keys_that_all_differ_keeps_every_row_and_its_number(keys, chunk):
+    values = {"a": [f"{key:02}" for key in keys], "b": [0.0] * len(keys), "v": keys, "w": keys}
+    arrived = pa.table(values, schema=VALUES)
+    merged, _ = merge_buffer(pa.Table.from_batches(arrived.to_batches(max_chunksize=chunk)), spec_of({}), 5)
+    assert merged["v"].to_pylist() == sorted(keys)
+    assert merged["_SEQUENCE_NUMBER"].to_pylist() == [5 + keys.index(key) for key in sorted(keys)]

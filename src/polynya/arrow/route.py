@@ -38,13 +38,17 @@ class Routes:
 
 
 def partition_rows(columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> pa.Array:
-    """The partition of each row, as it stands in manifests; without columns it is the row without fields."""
-    return encode_rows(columns, row_count=row_count)
+    """The partition of each row, as it stands in manifests; without columns it is the row without fields, held once."""
+    if not columns:
+        indices = pa.array(np.zeros(row_count, np.int32))
+        return pa.DictionaryArray.from_arrays(indices, encode_rows(columns, row_count=1))
+    return encode_rows(columns)
 
 
 def route(partitions: pa.Array | pa.ChunkedArray, buckets: pa.Array | pa.ChunkedArray) -> Routes:
     """The rows grouped by partition bytes and bucket; rows of a group keep their order."""
-    encoded = plain_column(partitions).dictionary_encode()
+    is_encoded = isinstance(partitions, pa.DictionaryArray)
+    encoded = partitions if is_encoded else plain_column(partitions).dictionary_encode()
     distinct = encoded.dictionary
     ranks = np.empty(len(distinct), dtype=np.int64)
     ranks[np.asarray(pc.array_sort_indices(distinct))] = np.arange(len(distinct))
@@ -53,11 +57,14 @@ def route(partitions: pa.Array | pa.ChunkedArray, buckets: pa.Array | pa.Chunked
     width = int(bucket_values.max(initial=0)) - lowest + 1
     keys = ranks[np.asarray(encoded.indices)] * width + (bucket_values - lowest)
     small = len(distinct) * width <= _KEYS_MAX
-    order = np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
+    if len(keys) and (keys == keys[0]).all():
+        order = np.arange(len(keys))
+    else:
+        order = np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
     sorted_keys = keys[order]
     firsts = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
     return Routes(
-        partitions=plain_column(partitions).take(pa.array(order[firsts])),
+        partitions=distinct.take(encoded.indices.take(pa.array(order[firsts]))),
         buckets=pa.array((sorted_keys[firsts] % width + lowest).astype(np.int32)),
         order=pa.array(order),
         bounds=np.append(firsts, len(order)),

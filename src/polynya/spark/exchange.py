@@ -23,6 +23,7 @@ from polynya.model.bucket_mode import bucket_key
 from polynya.model.options_data import BUCKET_FUNCTION_TYPE
 from polynya.model.schema import Schema
 from polynya.spark.answers import error_of, told
+from polynya.spark.tasks import spare_modules
 
 GATHERED_ROWS = 32768  # rows that are routed together; Spark may send fewer at a time
 GATHERED_BYTES = 32 * 2**20
@@ -90,15 +91,24 @@ def pack(rows: pa.RecordBatch, receivers: npt.NDArray[np.int64]) -> pa.RecordBat
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(firsts, pieces) + number * step
     ends = np.minimum(starts + step, np.repeat(firsts + sizes, pieces))
-    messages = [
-        rows.slice(start, end - start).serialize().to_pybytes()
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    messages = _messages(rows, starts.tolist(), ends.tolist())
     empty = pa.nulls(len(messages), pa.string())
     return pa.RecordBatch.from_arrays(
-        [pa.array(placed[starts].astype(np.int32)), pa.array(messages, pa.binary()), empty, empty],
-        schema=PACKED_SCHEMA,
+        [pa.array(placed[starts].astype(np.int32)), messages, empty, empty], schema=PACKED_SCHEMA
     )
+
+
+def _messages(rows: pa.RecordBatch, starts: list[int], ends: list[int]) -> pa.BinaryArray:
+    """The pieces of the rows as Arrow messages, written one behind the other and copied no more."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows.slice(0, 0))  # before it comes the schema, which receivers know
+        offsets = [sink.tell()]
+        for start, end in zip(starts, ends, strict=True):
+            writer.write_batch(rows.slice(start, end - start))
+            offsets.append(sink.tell())
+    bounds = pa.py_buffer(np.array(offsets, np.int32))
+    return pa.BinaryArray.from_buffers(pa.binary(), len(starts), [None, bounds, sink.getvalue()])
 
 
 def unpack(packed: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -112,7 +122,8 @@ def unpack(packed: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that are worth routing."""
+    """The rows that Spark hands to a worker, in batches that are worth routing."""
+    spare_modules()
     waiting: list[pa.RecordBatch] = []
     row_count = size_bytes = 0
     for batch in batches:

@@ -6,6 +6,8 @@ of one bucket may go to several.
 A task is a row of a small DataFrame, placed exactly by its number, and turned into rows by `mapInArrow`.
 """
 
+import functools
+import gc
 import itertools
 import math
 import os
@@ -107,8 +109,15 @@ def shared_budget(reader: Reader) -> Reader:
     return replace(reader, budget_bytes=default_budget_bytes() // (os.cpu_count() or 1))
 
 
+@functools.cache  # once in each worker, which serves many tasks
+def spare_modules() -> None:
+    """Leave what a worker has loaded out of the search for garbage that Spark makes after each task."""
+    gc.freeze()
+
+
 def _reading(reader: Reader) -> BatchFunction:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_modules()
         for batch in batches:
             for data in batch["files"].to_pylist():
                 yield from read_files(reader, decode_table(data))

@@ -222,6 +222,8 @@ def _comes_again(column: pa.ChunkedArray) -> bool:
     kinds, type = pa.types, column.type
     if not (kinds.is_primitive(type) or kinds.is_string(type) or kinds.is_binary(type)) or kinds.is_boolean(type):
         return True
+    if kinds.is_primitive(type) and not column.null_count and pc.all(pc.greater(column[1:], column[:-1])).as_py():
+        return False  # ascending, as keys and sequence numbers are: each value is there once
     distinct = pc.count_distinct(column).as_py()
     size_bytes = pc.sum(pc.binary_length(column)).as_py() or 0 if not kinds.is_primitive(type) else column.nbytes
     return bool(distinct * size_bytes / len(column) + len(column) * distinct.bit_length() / 8 < size_bytes)
