@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import types as s
 
-from polynya.spark.batch_limits import BATCH_ROWS, BYTES_KEY, ROWS_KEY, few_rows_any_bytes
+from polynya.spark.batch_limits import BATCH_ROWS, BYTES_KEY, ROWS_KEY, few_rows_any_bytes, limit_again
 
 PLAIN = s.StructType([s.StructField("id", s.LongType()), s.StructField("name", s.StringType())])
 LARGE = s.StructType([s.StructField("image", s.BinaryType())])
@@ -51,3 +51,16 @@ def test_a_smaller_number_of_rows_stays():
     session = Session(row_count="100")
     with few_rows_any_bytes(session, PLAIN):
         assert session.conf[ROWS_KEY] == "100"
+
+
+def test_settings_that_a_job_put_back_stay_until_the_last_job_is_done():
+    session = Session()
+    before = dict(session.conf)
+    with few_rows_any_bytes(session, PLAIN) as is_unlimited:
+        limit_again(session)
+        assert session.conf == before
+        with few_rows_any_bytes(session, PLAIN) as is_unlimited_too:
+            assert session.conf == before
+    assert session.conf == before
+    assert is_unlimited
+    assert is_unlimited_too

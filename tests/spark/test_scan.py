@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -199,3 +200,18 @@ def test_predicates_mean_in_spark_what_they_mean_in_arrow(spark, data):
     expected = [evaluate.mask(one, rows).true_count for one in bound]
     differ = [str(one) for one, found, right in zip(bound, counts, expected, strict=True) if found != right]
     assert differ == []
+
+
+@pytest.mark.parametrize("damage", ["gone", "damaged"])
+def test_a_file_that_cannot_be_read_fails_a_session_that_ignores_such_files(lake, damage):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))
+    table.write(lake.spark.range(10))
+    for path in Path(table.table.location).rglob("data-*"):
+        path.unlink() if damage == "gone" else path.write_bytes(bytes(path.stat().st_size))
+    key = f"spark.sql.files.ignore{'Missing' if damage == 'gone' else 'Corrupt'}Files"
+    lake.spark.conf.set(key, "true")
+    try:
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            table.read().collect()
+    finally:
+        lake.spark.conf.unset(key)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 import polynya
 from polynya.arrow.write import OPEN_BUCKETS_MAX
 from polynya.errors import InvalidInputError, UnsupportedError
+from polynya.spark.batch_limits import BATCH_ROWS, BYTES_KEY, TEXT_BYTES_MAX
 from polynya.table.commit import Author
 
 pytestmark = pytest.mark.spark
@@ -217,3 +218,26 @@ def test_no_task_holds_more_partitions_open_than_it_may(lake):
     table = lake.create_table("db.t", rows.schema, partition_by=["p"])
     assert table.write(rows).added_files == 100 > OPEN_BUCKETS_MAX
     assert table.read().count() == 300
+
+
+@pytest.mark.parametrize(("text_bytes", "is_limited"), [(TEXT_BYTES_MAX, False), (TEXT_BYTES_MAX + 1, True)])
+@pytest.mark.parametrize("key", [("id",), ()])
+def test_a_long_text_is_written_with_the_limit_of_bytes_that_the_session_has(lake, key, text_bytes, is_limited):
+    def counted(batches):
+        for batch in batches:
+            yield batch.append_column("batch_rows", pa.array([batch.num_rows] * batch.num_rows))
+
+    count = 2 * BATCH_ROWS
+    rows = lake.spark.range(0, count, 1, 1).selectExpr("id", f"repeat('ü', if(id = 5, {text_bytes // 2}, 1)) as text")
+    rows = rows.selectExpr("id", f"if(id = 5 and {text_bytes % 2} = 1, concat(text, 'x'), text) as text")
+    frame = rows.mapInArrow(counted, "id long, text string, batch_rows long")
+    limit = lake.spark.conf.get(BYTES_KEY)
+    table = lake.create_table("db.t", frame.schema, primary_key=key, options={"bucket": "2"} if key else {})
+    table.write(frame)
+    found = table.table.refresh().scan().to_arrow().sort_by("id")
+    assert found["id"].to_pylist() == list(range(count))
+    assert len(found["text"][5].as_py().encode()) == text_bytes
+    assert found["batch_rows"].unique().to_pylist() == [count if is_limited else BATCH_ROWS]
+    assert lake.spark.conf.get(BYTES_KEY) == limit
+    known = {Path(name).name for name in table.table.refresh().system("files")["file_path"].to_pylist()}
+    assert {path.name for path in data_files(table)} == known

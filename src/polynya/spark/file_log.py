@@ -1,11 +1,12 @@
 """An exact list of files handed to Spark's own scan, without a listing of folders.
 
 The list is written as the log of Spark's file sink, `<folder>/_spark_metadata/0`: a line `v1`, then a JSON object for
-each file. Spark trusts it blindly, so this is the only place that writes one, and it keeps four rules:
+each file. Spark trusts it blindly, so this is the only place that writes one, and it keeps five rules:
 
 - files lie outside of the log's folder, which Spark would answer with no rows at all, unless `recursiveFileLookup` is
   set or partition columns are found in the paths; `open_files` sets one or looks for the other.
 - sizes are exact: what lies behind a size that is too small is silently left out.
+- a file that is gone or damaged fails the query, also in a session that ignores such files.
 - paths are URIs: every character that is not plain is encoded.
 - the log stays until the process ends: a DataFrame may be analysed again at any time.
 """
@@ -29,6 +30,7 @@ from polynya.spark.ways import PLAIN_NAME
 SCRATCH = "spark.polynya.scratch"  # a local folder that the driver (of Spark Connect: the server) reads too
 CHECKED_FILES_MAX = 256  # up to so many files Spark is asked which ones it found
 _checked: set[Path] = set()  # logs of which Spark has found every file
+_STRICT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}  # whatever the session says
 _LINE_END = ',"isDir":false,"modificationTime":0,"blockReplication":1,"blockSize":134217728,"action":"add"}'
 
 
@@ -40,7 +42,7 @@ def open_files(
     With `partitioned` the columns of the schema that folders name as `<column>=<value>` come from there.
     """
     log = write_log(_scratch(spark), files)
-    reader = spark.read.schema(schema).format(format)
+    reader = spark.read.schema(schema).format(format).options(**_STRICT)
     if format == "parquet":
         reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
     if not partitioned:

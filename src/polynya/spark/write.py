@@ -12,12 +12,13 @@ visible before the commit.
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -41,7 +42,7 @@ from polynya.model.schema import Schema
 from polynya.paimon import manifest
 from polynya.paimon.snapshot import CommitKind
 from polynya.spark.answers import error_of, told
-from polynya.spark.batch_limits import few_rows_any_bytes
+from polynya.spark.batch_limits import LONG_TEXT, few_rows_any_bytes, limit_again, refuse_long_texts
 from polynya.spark.compact import SparkRunner
 from polynya.spark.exchange import exchange, gathered, unpack
 from polynya.spark.filters import column_of
@@ -115,10 +116,9 @@ def write_frame(spark: SparkSession, table: api.Table, frame: DataFrame, request
     if done is not None:
         return done
     job = job_of(table, request)
-    written = _written(spark, frame, job, require_columns(frame.schema, job))
+    prepared_schema = require_columns(frame.schema, job)
     try:
-        with few_rows_any_bytes(spark, frame.schema):
-            messages = written.toArrow()
+        messages = _messages(spark, frame, job, prepared_schema)
     except BaseException:
         delete_written(job)
         raise
@@ -205,21 +205,45 @@ def _change(table: api.Table, request: FrameRequest, job: WriteJob, files: pa.Ta
     )
 
 
-def _written(spark: SparkSession, frame: DataFrame, job: WriteJob, prepared_schema: pa.Schema) -> DataFrame:
+def _messages(spark: SparkSession, frame: DataFrame, job: WriteJob, prepared_schema: pa.Schema) -> pa.Table:
+    """Run the tasks: first as fast as it goes, and where a text is too long for that, again with Spark's limits."""
+    with few_rows_any_bytes(spark, frame.schema) as is_unlimited:
+        if is_unlimited:
+            try:
+                return _written(spark, frame, job, prepared_schema, _numbered_short).toArrow()
+            except PySparkException as error:
+                if LONG_TEXT not in str(error):
+                    raise
+                delete_written(job)
+                limit_again(spark)
+        return _written(spark, frame, job, prepared_schema, _numbered).toArrow()
+
+
+def _written(
+    spark: SparkSession,
+    frame: DataFrame,
+    job: WriteJob,
+    prepared_schema: pa.Schema,
+    numbered: Callable[[DataFrame], DataFrame],
+) -> DataFrame:
     """The messages of the tasks; with fixed buckets all rows of a bucket go to one of them."""
     schema = job.spec.schema
     if bucket_mode(schema) is not BucketMode.HASH_FIXED:
         partition = [column_of((name,)) for name in schema.partition_by if name in frame.columns]
         placed = _by_partition(frame, partition, PARTITION_SINK_STRATEGY.of(schema.options))
-        return _numbered(placed).mapInArrow(_writing(job, frame.columns), MESSAGE)
+        return numbered(placed).mapInArrow(_writing(job, frame.columns), MESSAGE)
     tasks = int(spark.conf.get("spark.sql.shuffle.partitions", "200"))
     prepare = partial(_prepare_named, job=job, names=frame.columns)
-    packed = exchange(_numbered(frame), prepare, schema, job.spec.buckets.bucket_count, tasks)
+    packed = exchange(numbered(frame), prepare, schema, job.spec.buckets.bucket_count, tasks)
     return packed.mapInArrow(_writing_packed(job, prepared_schema), MESSAGE)
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
     return frame.toDF(*map(str, range(len(frame.columns))))  # not every name gets through to a worker
+
+
+def _numbered_short(frame: DataFrame) -> DataFrame:
+    return refuse_long_texts(_numbered(frame))
 
 
 def _prepare_named(batch: pa.RecordBatch, job: WriteJob, names: list[str]) -> pa.RecordBatch:
