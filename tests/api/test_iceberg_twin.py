@@ -327,6 +327,9 @@ def test_enabling_it_late_publishes_the_latest_or_all_snapshots(warehouse):
     made = table.publish_iceberg()
     assert (made.snapshot_id, made.new_snapshot_ids) == (3, (3,))
     assert_twin(table)
+    assert [table.publish_iceberg(history=True).new_snapshot_ids for _ in range(2)] == [(1, 2, 3), ()]
+    assert_twin(table)
+    assert unreferenced_names(table) == []
     shutil.rmtree(Path(table.location, "metadata"))
     made = table.publish_iceberg(history=True)
     assert made.new_snapshot_ids == (1, 2, 3)

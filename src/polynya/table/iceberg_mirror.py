@@ -63,7 +63,7 @@ class MirrorSource:
 
 
 def publish(source: MirrorSource, settings: TwinSettings, *, history_too: bool = False) -> Published:
-    """Bring the twin up to the latest snapshot; `history_too` starts a new twin at the earliest one.
+    """Bring the twin up to the latest snapshot; `history_too` makes one that begins late anew, from the earliest one.
 
     ConflictError when others publish faster, UnsupportedError for a table that Iceberg cannot express.
     """
@@ -96,6 +96,8 @@ class _Publisher:
         current = twin_store.find_current(self.folder)
         timeline = twin_course.read_timeline(self.root, latest)
         kept = twin_course.kept(self.root, current, timeline, self.settings)
+        if self.history_too and twin_course.begins_late(kept, timeline):
+            kept = []
         if not kept or kept[-1].snapshot_id < latest.id - 1:
             self._require_expressible(latest)  # before the snapshots on the way to it are made
         wanted = twin_course.missing(self.root, timeline, self._is_due(current, kept))

@@ -8,7 +8,7 @@ is published. A twin of which none stays begins with the oldest of
 - the latest snapshot.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, takewhile
@@ -69,6 +69,12 @@ def kept(root: TableRoot, current: Current | None, timeline: Timeline, settings:
     if newest and newest.snapshot_id == timeline.latest.id and newest.summary.get(VIEW_KEY) != settings.view:
         in_line.pop()  # begun by another writer, or made for another view: made anew
     return [*older, *in_line]
+
+
+def begins_late(snapshots: Sequence[IcebergSnapshot], timeline: Timeline) -> bool:
+    """Whether Paimon has older snapshots, in its line or by a tag, than these."""
+    ids = {one.snapshot_id for one in snapshots}
+    return timeline.earliest_id not in ids or not ids.issuperset(timeline.tagged)
 
 
 def missing(root: TableRoot, timeline: Timeline, is_due: Callable[[Snapshot], bool]) -> list[Snapshot]:
