@@ -1,6 +1,7 @@
 """DataFrames into tables: checked, routed, written, committed once."""
 
 import datetime
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
@@ -125,6 +126,24 @@ def test_one_task_owns_a_bucket(lake):
     rows = lake.spark.range(0, 400, 1, 4).selectExpr("id", "id as v")
     table = lake.create_table("db.t", rows.schema, ["id"], options={"bucket": "3"})
     assert table.write(rows).added_files == 3
+
+
+def test_a_bucket_of_most_rows_is_written_by_several_tasks_and_later_rows_win(lake):
+    half = 8000  # each of two tasks has its keys twice, in rows of 8 KB
+    frame = lake.spark.range(0, 4 * half, 1, 2).selectExpr(
+        f"id % {half} + {half} * int(id / {2 * half}) as id", "id as n", "repeat(md5(string(id)), 256) as t"
+    )
+    lake.create_table("db.t", frame.schema, ["id"], options={"bucket": "1", "write-only": "true"}).write(frame)
+    table = polynya.open_table(lake.table("db.t").table.location)
+    files = table.scan().plan().files
+    assert files.num_rows > 3
+    ranges = sorted(zip(*(files[f"{end}_sequence_number"].to_pylist() for end in ("min", "max")), strict=True))
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(ranges))
+    found = table.scan(columns=["id", "n"]).to_arrow().to_pydict()
+    assert dict(zip(found["id"], found["n"], strict=True)) == {
+        key: key + half * (1 + key // half) for key in range(2 * half)
+    }
+    assert len(found["id"]) == 2 * half
 
 
 def test_a_dataframe_without_rows_or_tasks_writes_nothing_and_empties(lake):

@@ -12,9 +12,11 @@ visible before the commit.
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +49,7 @@ from polynya.spark.compact import SparkRunner
 from polynya.spark.exchange import exchange, gathered, unpack
 from polynya.spark.filters import column_of
 from polynya.spark.own_files import delete_own, named_uuid
-from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable
+from polynya.spark.tasks import BatchFunction, decode_table, encode_table, require_reachable, spare_modules
 from polynya.spark.types import incoming_schema
 from polynya.storage.protocol import Storage
 from polynya.table import evolve_schema, group
@@ -58,7 +60,11 @@ from polynya.table.paths import data_paths
 
 MESSAGE = "entries binary, error_class string, error string"
 MESSAGES = pa.schema([("entries", pa.binary()), ("error_class", pa.string()), ("error", pa.string())])
-BUCKET_COLUMNS = ["partition", "bucket"]
+SHARE = "share"
+BUCKET_COLUMNS = ["partition", "bucket", SHARE]
+NOTHING = {0: manifest.empty()}
+
+ShareBatch = tuple[int, pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,7 @@ def require_columns(schema: StructType, job: WriteJob) -> pa.Schema:
 def entries_of(messages: pa.Table) -> pa.Table:
     """The manifest entries of all files that the tasks wrote."""
     tables = [decode_table(data) for data in messages["entries"].drop_null().to_pylist()]
-    return pa.concat_tables(tables) if tables else manifest.empty()
+    return pa.concat_tables(tables).drop_columns([SHARE]) if tables else manifest.empty()
 
 
 def commit_messages(
@@ -266,28 +272,63 @@ def _writing(job: WriteJob, names: list[str]) -> BatchFunction:
 
 def _writing_packed(job: WriteJob, schema: pa.Schema) -> BatchFunction:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _write_prepared(job, gathered(unpack(batches, schema)))
+        yield _write_prepared(job, _gathered_by_share(unpack(batches, schema)))
 
     return write
 
 
 def write_task(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
     """Write the rows of one task and answer with its message."""
-    return _write_prepared(job, map(job.prepare, gathered(batches)))
+    return _write_prepared(job, ((0, job.prepare(batch)) for batch in gathered(batches)))
 
 
-def _write_prepared(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
-    writer = TableWriter(job.spec, job.new_uuid)
+def _gathered_by_share(batches: Iterable[ShareBatch]) -> Iterator[ShareBatch]:
+    for share, run in groupby(batches, itemgetter(0)):
+        yield from ((share, batch) for batch in gathered(batch for _, batch in run))
+
+
+def _write_prepared(job: WriteJob, batches: Iterable[ShareBatch]) -> pa.RecordBatch:
+    spare_modules()
+    writers = _ShareWriters(job)
     try:
-        for batch in batches:
-            writer.write(batch)
-        return _message(entries=encode_table(writer.finish()))
+        for share, batch in batches:
+            writers[share].write(batch)
+        return _message(entries=encode_table(writers.finish()))
     except (InvalidInputError, UnsupportedError) as error:  # the driver raises it; a retry would end the same
-        writer.abort()
+        writers.abort()
         return _message(**told(error))
     except BaseException:
-        writer.abort()
+        writers.abort()
         raise
+
+
+class _ShareWriters(dict[int, TableWriter]):
+    """A writer for each share of buckets that rows of a task belong to."""
+
+    def __init__(self, job: WriteJob) -> None:
+        super().__init__()
+        self._job = job
+
+    def __missing__(self, share: int) -> TableWriter:
+        spec = self._job.spec
+        if share:
+            spec = replace(spec, buckets=spec.buckets.apart(share), buffer_bytes=spec.buffer_bytes // 2)
+        self[share] = TableWriter(spec, self._job.new_uuid)
+        return self[share]
+
+    def finish(self) -> pa.Table:
+        """The entries of the files, each with its share."""
+        finished = {share: writer.finish() for share, writer in self.items()}
+        return pa.concat_tables([_with_share(entries, share) for share, entries in (finished or NOTHING).items()])
+
+    def abort(self) -> None:
+        """Delete what was written."""
+        for writer in self.values():
+            writer.abort()
+
+
+def _with_share(entries: pa.Table, share: int) -> pa.Table:
+    return entries.append_column(SHARE, pa.repeat(pa.scalar(share, pa.int32()), entries.num_rows))
 
 
 def _message(**values: object) -> pa.RecordBatch:
@@ -295,7 +336,7 @@ def _message(**values: object) -> pa.RecordBatch:
 
 
 def _require_single_owner(messages: pa.Table) -> None:
-    """Raise ConflictError where two tasks numbered rows of one bucket: which of them is newer would be left open."""
+    """Raise ConflictError where two tasks numbered rows of one share: which of them is newer would be left open."""
     owned = [decode_table(data).select(BUCKET_COLUMNS) for data in messages["entries"].drop_null().to_pylist()]
     if not owned:
         return  # Spark starts no task for a DataFrame that it knows to be empty
