@@ -3,8 +3,6 @@
 So they fall on the borders of files and partitions.
 """
 
-
-
 from polynya.model import evaluate
 from polynya.model import types as t
 from polynya.model.predicate import Compare, In, IsNotNull, IsNull, Like, Not, Op, all_of, any_of
