@@ -124,3 +124,9 @@ def test_buckets_of_like_size_are_not_dealt_out():
 def test_a_few_rows_of_one_bucket_are_not_dealt_out():
     rows = [pa.record_batch({"id": pa.array(range(1000), pa.int64()), "t": pa.array(["x"] * 1000)})] * 20
     assert {share for batch in dealt(keyed({"bucket": "1"}), 1, rows) for _, share in batch} == {0}
+
+
+def test_the_order_of_a_bucket_without_keys_is_left_alone():
+    schema = schema_of(long_texts([]).schema, options={"bucket": "1", "bucket-key": "id"})
+    rows = [long_texts(range(1000))] * 3
+    assert {place for batch in dealt(schema, 1, rows) for place in batch} == {(0, 0)}

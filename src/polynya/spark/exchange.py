@@ -7,7 +7,8 @@ inside. The rows of one sender keep their order.
 All rows of a bucket have one receiver. But where a sender has had many rows for one receiver, and far more than for the
 others, it deals out what follows in shares, by key, to tasks that wait for that: a bucket of most rows does not hold up
 the job. Each share of a bucket numbers its rows in a range of its own, and those that were dealt out come after all
-that were not, so rows of one key keep the order of their sender.
+that were not, so rows of one key keep the order of their sender. Rows of a table without a key are not dealt out: there
+the whole bucket has an order.
 
 Messages are small because Spark hands a receiver up to `batch_limits.BATCH_ROWS` of them at a time.
 """
@@ -72,9 +73,8 @@ class Receivers:
 
     def shares(self, rows: pa.RecordBatch) -> Ints:
         """The share of each row when it is dealt out, from 1: one for all rows of a key."""
-        keys = [rows[name] for name in self.schema.primary_key]
-        numbers = row_hashes(keys).astype(np.int64) // self.bucket_count if keys else np.arange(rows.num_rows)
-        return np.mod(numbers, SHARES) + 1
+        hashes = row_hashes([rows[name] for name in self.schema.primary_key]).astype(np.int64)
+        return np.mod(hashes // self.bucket_count, SHARES) + 1
 
 
 class Dealer:
@@ -89,7 +89,8 @@ class Dealer:
         """The receiver of each row, and the share of its bucket that it belongs to: 0 unless it was dealt out."""
         receivers, shares = self._receivers.of(rows), np.zeros(rows.num_rows, np.int64)
         hot = self._is_hot[receivers]
-        self._count(receivers, rows.nbytes)
+        if self._receivers.schema.primary_key:
+            self._count(receivers, rows.nbytes)
         if hot.any():
             shares[hot] = self._receivers.shares(rows.filter(pa.array(hot)))
             receivers[hot] = self._receivers.count + np.mod(receivers[hot] + shares[hot], SHARES)
