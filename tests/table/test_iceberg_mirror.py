@@ -155,7 +155,15 @@ def test_the_twin_of_one_history_has_the_same_file_names_each_time(table):
 
 
 def test_a_publisher_that_was_outrun_leaves_the_hint_where_it_is(table):
-    """The slow one is held before it puts its metadata, until a later snapshot is published."""
+    publish_outrun(table)
+    assert Path(table.location, "metadata", "version-hint.text").read_text() == "5"
+    assert_twin(table)
+    table.publish_iceberg()
+    assert unreferenced_names(table) == []
+
+
+def publish_outrun(table):
+    """Publish, but slowly: held before the metadata is put, until another has published a later snapshot."""
     slow, table_of_others = _Held(table.root.storage), polynya.open_table(table.location)
 
     def meanwhile():
@@ -165,10 +173,6 @@ def test_a_publisher_that_was_outrun_leaves_the_hint_where_it_is(table):
     slow.meanwhile.append(meanwhile)
     replace(table, root=replace(table.root, storage=slow)).publish_iceberg()
     assert not slow.meanwhile
-    assert Path(table.location, "metadata", "version-hint.text").read_text() == "5"
-    assert_twin(table)
-    table.publish_iceberg()
-    assert unreferenced_names(table) == []
 
 
 class _Held:
@@ -201,15 +205,7 @@ def test_a_publisher_of_a_tag_that_was_outrun_leaves_the_hint_where_it_is(table)
     snapshot = Path(table.location, "snapshot", "snapshot-4").read_bytes()
     Path(table.location, "tag").mkdir()
     Path(table.location, "tag", "tag-x").write_bytes(snapshot)
-    slow, table_of_others = _Held(table.root.storage), polynya.open_table(table.location)
-
-    def meanwhile():
-        table_of_others.write(rows(20))
-        table_of_others.publish_iceberg()
-
-    slow.meanwhile.append(meanwhile)
-    replace(table, root=replace(table.root, storage=slow)).publish_iceberg()
-    assert not slow.meanwhile
+    publish_outrun(table)
     assert_twin(table)
     table.publish_iceberg()
     assert_twin(table)
