@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from polynya.spark import Lake
 
 RUNS = 3
 PARTITIONS = 8
+PRIME = 2_654_435_761
 COLUMNS = (
     "id",
     "timestamp_micros(1700000000000000 + id * 1000) as at",
@@ -32,11 +34,16 @@ COLUMNS = (
 )
 
 
-def rows(spark: SparkSession, count: int) -> DataFrame:
+def rows(spark: SparkSession, count: int, key: str = "id") -> DataFrame:
     """Seven columns of mixed types, held in memory, so that only writing is measured."""
-    made = spark.range(0, count, 1, 4).selectExpr(*COLUMNS).cache()
+    made = spark.range(0, count, 1, 4).selectExpr(f"{key} as id").selectExpr(*COLUMNS).cache()
     made.count()
     return made
+
+
+def changed_rows(spark: SparkSession, count: int) -> DataFrame:
+    """As many rows as were loaded, in no order: one half has keys that are there, the other half new ones."""
+    return rows(spark, count, f"pmod(id * {PRIME}, {2 * count})")
 
 
 def cpu_seconds() -> float:
@@ -63,18 +70,15 @@ def _is_below(process: int) -> bool:
     return False
 
 
-def measured(kinds) -> dict[str, tuple[float, float]]:
-    """Rows a second of each kind, by the clock and by the processor."""
+def measured(kinds: dict[str, Callable[[int], None]], count: int) -> dict[str, tuple[float, float]]:
+    """Rows a second of each kind, which writes `count` of them, by the clock and by the processor."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     for run in range(RUNS + 1):
-        for name, (write, _) in kinds.items():
+        for name, write in kinds.items():
             started, busy = time.perf_counter(), cpu_seconds()
             write(run)
             taken[name].append((time.perf_counter() - started, cpu_seconds() - busy))
-    return {
-        name: tuple(count / min(times) for times in zip(*taken[name][1:], strict=True))
-        for name, (_, count) in kinds.items()
-    }
+    return {name: tuple(count / min(times) for times in zip(*runs[1:], strict=True)) for name, runs in taken.items()}
 
 
 def main(count: int, folder: Path) -> None:
@@ -82,8 +86,7 @@ def main(count: int, folder: Path) -> None:
     lake = Lake(spark, folder)
     lake.create_database("db")
     frame = rows(spark, count)
-    changed = frame.where("id % 4 = 0").cache()
-    changed_count = changed.count()
+    changed = changed_rows(spark, count)
 
     def native(run: int) -> None:
         frame.write.mode("overwrite").option("compression", "zstd").partitionBy("day").parquet(str(folder / "parquet"))
@@ -99,12 +102,12 @@ def main(count: int, folder: Path) -> None:
         lake.table("db.load0").write(changed)
 
     kinds = {
-        "spark parquet, partitioned": (native, count),
-        "append, partitioned": (append, count),
-        "primary key, load": (load, count),
-        "primary key, upsert": (upsert, changed_count),
+        "spark parquet, partitioned": native,
+        "append, partitioned": append,
+        "primary key, load": load,
+        "primary key, upsert": upsert,
     }
-    found = measured(kinds)
+    found = measured(kinds, count)
     clock, processor = found["spark parquet, partitioned"]
     for name, (rate, efficiency) in found.items():
         print(

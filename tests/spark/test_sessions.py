@@ -5,7 +5,7 @@ import os
 import pytest
 
 from polynya.errors import InvalidInputError
-from polynya.spark.session import core_count, session
+from polynya.spark.session import _JVM_SETTINGS, _SPARK_SETTINGS, _local_settings, core_count, session
 
 
 def test_a_local_master_tells_its_cores():
@@ -17,3 +17,12 @@ def test_a_local_master_tells_its_cores():
 def test_a_setting_goes_by_the_name_that_spark_has_for_it():
     with pytest.raises(InvalidInputError, match=r"'spark\.driver\.memory', found 'memory'"):
         session("local[1]", memory="1g")
+
+
+def test_a_local_session_chooses_the_collector_unless_options_of_the_jvm_are_set(monkeypatch):
+    for name in (*_JVM_SETTINGS, *_SPARK_SETTINGS):
+        monkeypatch.delenv(name, raising=False)
+    assert "ParallelGC" in _local_settings("local[2]")["spark.driver.extraJavaOptions"]
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")  # a JVM with two collectors does not start
+    assert "spark.driver.extraJavaOptions" not in _local_settings("local[2]")
+    assert _local_settings("spark://host:7077") == {}

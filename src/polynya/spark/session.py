@@ -25,6 +25,12 @@ _DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
+# Many files make Spark run much code for the first time: without the barriers of the default collector it is compiled
+# in less time. Whoever sets options of a JVM by themselves has chosen.
+_COLLECTOR = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+_JVM_SETTINGS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+_SPARK_SETTINGS = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
+
 # Workers free the memory of a batch and take it again: fresh pages from the system cost more than the work on them.
 _KEEP_MEMORY, _KEEP_MEMORY_MS = "MIMALLOC_PURGE_DELAY", "10000"
 
@@ -66,7 +72,12 @@ def _local_settings(master: str) -> dict[str, str]:
     if cores is None:
         return {}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return {"spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": str(2 * cores)}
+    has_chosen = any(name in os.environ for name in (*_JVM_SETTINGS, *_SPARK_SETTINGS))
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        **({} if has_chosen else _COLLECTOR),
+    }
 
 
 def _named(conf: dict[str, str | int | bool]) -> dict[str, str]:
