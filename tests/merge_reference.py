@@ -20,10 +20,6 @@ class Refused(Exception):
     """Paimon throws here."""
 
 
-class Overflow(Refused):
-    """Paimon throws here; polynya does not when a later -D makes the value meaningless."""
-
-
 def merge_reference(records: list[dict], spec: MergeSpec, types: dict) -> list[dict]:
     """One record per key in key order; `types` gives the Arrow type of each column."""
     keys: dict[tuple, list[dict]] = {}
@@ -94,19 +90,14 @@ def _aggregation(records: list[dict], spec: MergeSpec, types: dict) -> dict:
     functions = {name: aggregator(spec.functions[name], types[name]) for name in names}
     row = dict.fromkeys(names)
     deleted = False
-    for position, record in enumerate(records):
+    for record in records:
         deleted = spec.remove_on_delete and record[KIND] == DELETE
-        undone = spec.remove_on_delete and any(later[KIND] == DELETE for later in records[position:])
         if deleted:
             row = {name: record[name] for name in names}
             continue
         for name in names:
             act = functions[name].retract if is_retract(record) else functions[name].agg
-            try:
-                row[name] = act(row[name], record[name])
-            except Overflow:
-                if not undone:
-                    raise
+            row[name] = act(row[name], record[name])
     return {SEQUENCE: records[-1][SEQUENCE], KIND: DELETE if deleted else INSERT, **row}
 
 
@@ -144,23 +135,23 @@ class _PartialUpdate:
                 self.deleted = True
                 self.row = {name: record[name] for name in self.names}
             return
-        groups = [group for group in self.spec.groups if any(record[name] is not None for name in group.ordering)]
-        for group in groups:
+        for name in self.names:
+            group = self.group_of.get(name)
+            if group is None or all(record[other] is None for other in group.ordering):
+                continue
             newer = self.rank(record, group) >= self.rank(self.row, group)
-            if newer and record[KIND] == DELETE and group.removes_record:
+            function = self.functions.get(name)
+            if newer and record[KIND] == DELETE and name in group.removing:
                 self.deleted = True
                 self.row = {name: record[name] for name in self.names}
                 return
-        for group in groups:
-            newer = self.rank(record, group) >= self.rank(self.row, group)
-            for name in group.protected:
-                function = self.functions.get(name)
-                if function is not None:
-                    self.row[name] = function.retract(self.row[name], record[name])
-                elif newer:
-                    self.row[name] = None
-            if newer:
-                self.row |= {name: record[name] for name in group.ordering}
+            if name in group.ordering:
+                if newer:
+                    self.row |= {other: record[other] for other in group.ordering}
+            elif function is not None:
+                self.row[name] = function.retract(self.row[name], record[name])
+            elif newer:
+                self.row[name] = None
 
     def add(self, record: dict) -> None:
         for group in self.spec.groups:
@@ -279,7 +270,7 @@ class _Number(_Function):
     def fit(self, value):
         kind = str(self.type)
         if kind.startswith("int") and not -(2 ** (int(kind[3:]) - 1)) <= value < 2 ** (int(kind[3:]) - 1):
-            raise Overflow
+            raise Refused
         if kind == "float":
             return struct.unpack("f", struct.pack("f", value))[0]
         return value
@@ -318,7 +309,7 @@ class _Product(_Number):
             with np.errstate(all="ignore"):
                 return self.fit(float(np.float64(acc) / np.float64(value)))
         if value == 0:
-            raise Overflow
+            raise Refused
         if isinstance(value, int):
             quotient = abs(acc) // abs(value)
             return self.fit(quotient if (acc < 0) == (value < 0) else -quotient)

@@ -38,7 +38,7 @@ def test_sequence_groups_are_read_with_all_their_fields():
         | {"fields.g,h.sequence-group": "a, b", "partial-update.remove-record-on-sequence-group": "h"}
         | {"fields.a.aggregate-function": "sum"}
     )
-    assert spec.groups == (SequenceGroup(("g", "h"), ("a", "b"), removes_record=True),)
+    assert spec.groups == (SequenceGroup(("g", "h"), ("a", "b"), removing=("h",)),)
     assert spec.functions["a"].name == "sum"
 
 

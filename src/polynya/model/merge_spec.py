@@ -60,7 +60,7 @@ class SequenceGroup:
 
     ordering: tuple[str, ...]
     protected: tuple[str, ...]
-    removes_record: bool = False  # a -D that is not older removes the whole row
+    removing: tuple[str, ...] = ()  # ordering columns for which a -D that is not older removes the whole row
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class MergeSpec:
     groups: tuple[SequenceGroup, ...] = ()
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()
+    columns: tuple[str, ...] = ()  # of the table, in the order in which a sequence group that removes rows sees them
 
 
 def merge_spec(schema: Schema) -> MergeSpec:
@@ -103,6 +104,7 @@ def merge_spec(schema: Schema) -> MergeSpec:
         groups=groups,
         remove_on_delete=_removes_on_delete(options, engine),
         not_null=frozenset(column.name for column in schema.fields if not column.type.nullable),
+        columns=tuple(column.name for column in schema.fields),
     )
     _check_combination(spec)
     return spec
@@ -112,7 +114,7 @@ def required_columns(spec: MergeSpec, projected: Sequence[str]) -> tuple[str, ..
     """The value columns to read so that the projected ones merge right: those asked for first, then the others."""
     needed = dict.fromkeys((*projected, *spec.key, *spec.sequence_fields))
     for group in spec.groups:
-        if group.removes_record or not needed.keys().isdisjoint((*group.ordering, *group.protected)):
+        if group.removing or not needed.keys().isdisjoint((*group.ordering, *group.protected)):
             needed.update(dict.fromkeys(group.ordering))
     return tuple(needed)
 
@@ -123,7 +125,8 @@ def find_groups(options: Mapping[str, str]) -> tuple[SequenceGroup, ...]:
     found = ((_GROUP.fullmatch(key), value) for key, value in options.items())
     named = ((parse_names(match[1]), parse_names(value)) for match, value in found if match)
     return tuple(
-        SequenceGroup(ordering, protected, not set(removing).isdisjoint(ordering)) for ordering, protected in named
+        SequenceGroup(ordering, protected, tuple(name for name in ordering if name in removing))
+        for ordering, protected in named
     )
 
 
@@ -208,7 +211,7 @@ def _declared(schema: Schema, column: str, name: str) -> Function:
 
 def _check_combination(spec: MergeSpec) -> None:
     removes = spec.remove_on_delete and spec.engine is Engine.PARTIAL_UPDATE
-    if spec.ignore_delete and (removes or any(group.removes_record for group in spec.groups)):
+    if spec.ignore_delete and (removes or any(group.removing for group in spec.groups)):
         raise InvalidInputError("option 'ignore-delete' excludes the options 'partial-update.remove-record-on-...'")
     if spec.groups and removes:
         raise InvalidInputError("option 'partial-update.remove-record-on-delete' excludes sequence groups")

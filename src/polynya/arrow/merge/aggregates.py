@@ -18,7 +18,6 @@ from polynya.arrow.merge.events import (
     ADD,
     BASE,
     FORGOTTEN,
-    FORGOTTEN_RETRACT,
     RETRACT,
     REVERSED,
     Events,
@@ -40,20 +39,23 @@ from polynya.model.aggregate_functions import (
 )
 
 _RETRACTABLE = (KEY, LAST_VALUE, LAST_NON_NULL_VALUE, "sum", "product", "collect", "merge_map", "nested_update")
+_FALLIBLE = ("sum", "product", *NESTED)  # some values cannot be added or taken back
 
 
 def fold(function: Function, name: str, column: pa.ChunkedArray, events: Events) -> Folded:
     """The value of the column for each key of the events; `name` is the column, for messages."""
     if function.ignore_retract:
-        events = events.where((events.op != RETRACT) & (events.op != FORGOTTEN_RETRACT))
-    elif function.name not in _RETRACTABLE and (events.has(RETRACT) or events.has(FORGOTTEN_RETRACT)):
+        events = events.where(events.acts != RETRACT)
+    elif function.name not in _RETRACTABLE and (events.acts == RETRACT).any():
         raise InvalidInputError(
             f"column '{name}': aggregate function '{function.name}' cannot take values back; "
             f"set 'fields.{name}.ignore-retract' to skip -U and -D records"
         )
     if function.name in (FIRST_VALUE, FIRST_NON_NULL_VALUE):
         return _first(column, events, nulls=function.name == FIRST_VALUE)
-    events = events.where(events.op < FORGOTTEN)
+    if function.name in _FALLIBLE and (events.op >= FORGOTTEN).any():
+        _computed(function, name, column, events.forgotten)  # Paimon fails at what it removes later, too
+    events = events.remembered
     match function.name:
         case "primary-key":
             return picked(events.row, last_of(events.group, events.group_count, np.ones(len(events), bool)))
@@ -122,12 +124,12 @@ def _last_non_null(column: pa.ChunkedArray, events: Events) -> Ints:
 
 def _first(column: pa.ChunkedArray, events: Events, *, nulls: bool) -> Ints:
     """The first value; once there was one, a base that came later keeps its own."""
-    if events.has(REVERSED):
+    if (events.acts == REVERSED).any():
         return _first_with_late(column, events, nulls=nulls)
     counts = np.ones(len(events), bool) if nulls else _valid(column, events)
     base = last_of(events.group, events.group_count, events.op == BASE)
     first = first_of(events.group, events.group_count, counts & (events.op == ADD))
-    remembered = first_of(events.group, events.group_count, counts & (events.op == FORGOTTEN))
+    remembered = first_of(events.group, events.group_count, counts & (events.op == FORGOTTEN + ADD))
     from_base = (base >= 0) & ((remembered >= 0) | (first < 0))
     return picked(events.row, np.where(from_base, base, first))
 
@@ -137,7 +139,7 @@ def _first_with_late(column: pa.ChunkedArray, events: Events, *, nulls: bool) ->
     valid = _valid(column, events)
     result = np.full(events.group_count, -1, np.int64)
     started = np.zeros(events.group_count, bool)
-    for row, group, op, has_value in zip(events.row, events.group, events.op, valid, strict=True):
+    for row, group, op, has_value in zip(events.row, events.group, events.acts, valid, strict=True):
         if op == BASE:
             result[group] = row
             continue

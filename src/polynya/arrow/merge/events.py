@@ -17,8 +17,7 @@ BASE = 0  # the value is the record's, whatever it was
 ADD = 1  # the record's value is added to the value
 REVERSED = 2  # the same from an older record: the value is added to the record's
 RETRACT = 3  # the record's value is taken back
-FORGOTTEN = 4  # an addition that a later BASE undid; only "first" functions remember it
-FORGOTTEN_RETRACT = 5  # a RETRACT that a later BASE undid; functions that cannot take back still refuse it
+FORGOTTEN = 4  # added to one of the above that a later BASE undid: it changes no value, but it had to be possible
 
 Ops = npt.NDArray[np.uint8]
 
@@ -44,6 +43,24 @@ class Events:
     def has(self, op: int) -> bool:
         """Whether an event of that kind is there."""
         return bool((self.op == op).any())
+
+    @property
+    def acts(self) -> Ops:
+        """The events as they happened, whether they are forgotten or not."""
+        return self.op & np.uint8(FORGOTTEN - 1)
+
+    @property
+    def remembered(self) -> "Events":
+        """The events that no later BASE undid."""
+        return self.where(self.op < FORGOTTEN)
+
+    @property
+    def forgotten(self) -> "Events":
+        """The events that a later BASE undid, as those of keys of their own: each BASE begins one."""
+        undone = self.where(self.op >= FORGOTTEN)
+        begins = undone.acts == BASE
+        begins[undone.starts] = True
+        return Events(undone.row, np.cumsum(begins) - 1, undone.acts, int(begins.sum()))
 
     @cached_property
     def starts(self) -> Ints:

@@ -1,12 +1,13 @@
 """From folded columns back to rows: what partial-update and aggregation share."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from polynya.arrow.merge.events import BASE, FORGOTTEN, FORGOTTEN_RETRACT, RETRACT, Events, last_of
+from polynya.arrow.merge.events import BASE, FORGOTTEN, Events, last_of
 from polynya.arrow.merge.order import Bools, Groups, Ints, to_array
 from polynya.model.schema import VALUE_KIND
 
@@ -27,12 +28,10 @@ def records(groups: Groups) -> tuple[Ints, Ints, int]:
 
 
 def forget(events: Events) -> Events:
-    """Undo what stands before the last BASE of each key."""
+    """Mark what stands before the last BASE of each key as forgotten."""
     base = last_of(events.group, events.group_count, events.op == BASE)
     undone = np.arange(len(events)) < base[events.group]
-    forgotten = np.where(events.op == RETRACT, np.uint8(FORGOTTEN_RETRACT), np.uint8(FORGOTTEN))
-    op = np.where(undone, forgotten, events.op)
-    return Events(events.row, events.group, op, events.group_count).where(~undone | (events.op != BASE))
+    return replace(events, op=events.op + np.where(undone, np.uint8(FORGOTTEN), np.uint8(0)))
 
 
 def merged(rows: pa.Table, groups: Groups, folded: Mapping[str, Folded], deleted: Bools) -> pa.Table:

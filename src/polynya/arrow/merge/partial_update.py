@@ -35,6 +35,7 @@ class _Records:
     retract: Bools  # -D or -U
     base: Bools  # the row starts anew from this record
     removed: Bools  # a base that also removes the row
+    removed_at: Ints  # the column whose turn it was when the sequence group of a -D removed the row, or -1
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def merge_groups(rows: pa.Table, groups: Groups, spec: MergeSpec) -> pa.Table:
     sequence_groups = [group for group in spec.groups if set(group.ordering) <= set(rows.column_names)]
     ignored = found.retract & ~found.base & spec.ignore_delete
     ranks = [np.where(ignored, -1, _ranks(rows, found.row, group)) for group in sequence_groups]
-    found = _with_removals(found, sequence_groups, ranks)
+    turns = [min(map(spec.columns.index, group.removing), default=-1) for group in sequence_groups]
+    found = _with_removals(found, turns, ranks)
     folded: dict[str, Folded] = {}
     for group, rank in zip(sequence_groups, ranks, strict=True):
         folded |= _fold_group(rows, found, spec, group, _accept(found, rank))
@@ -78,7 +80,7 @@ def _records(rows: pa.Table, groups: Groups, spec: MergeSpec) -> _Records:
         )
     removed = (kind == DELETE) & spec.remove_on_delete
     base = (_starts(group) & retract) | removed
-    return _Records(row, group, count, kind == DELETE, retract, base, removed)
+    return _Records(row, group, count, kind == DELETE, retract, base, removed, np.full(len(row), -1))
 
 
 def _ranks(rows: pa.Table, row: Ints, group: SequenceGroup) -> Ints:
@@ -95,24 +97,25 @@ def _ranks(rows: pa.Table, row: Ints, group: SequenceGroup) -> Ints:
     return np.where(absent, -1, rank)
 
 
-def _with_removals(found: _Records, groups: list[SequenceGroup], ranks: list[Ints]) -> _Records:
-    """Mark the -D records that remove the row because of their group.
+def _with_removals(found: _Records, turns: list[int], ranks: list[Ints]) -> _Records:
+    """Mark the -D records that remove the row because of their group; `turns` says at which column, -1 for never.
 
     A removal restarts the row and so decides about later ones: each pass settles the next removal of every key.
     """
-    removing = [rank for group, rank in zip(groups, ranks, strict=True) if group.removes_record]
+    removing = sorted((turn, number) for number, turn in enumerate(turns) if turn >= 0)
     while removing:
-        newer = np.zeros(len(found.row), bool)
-        for rank in removing:
-            newer |= _accept(found, rank).newer
+        turn = np.full(len(found.row), -1)
+        for column, number in reversed(removing):
+            turn[_accept(found, ranks[number]).newer] = column
         stretch = np.cumsum(found.removed | _starts(found.group)) - 1
-        candidate = newer & found.delete & ~found.removed
+        candidate = (turn >= 0) & found.delete & ~found.removed
         first = first_of(stretch, int(stretch[-1]) + 1 if len(stretch) else 0, candidate)
-        if not (first >= 0).any():
+        first = first[first >= 0]
+        if not len(first):
             break
-        removed = found.removed.copy()
-        removed[first[first >= 0]] = True
-        found = replace(found, base=found.base | removed, removed=removed)
+        removed, removed_at = found.removed.copy(), found.removed_at.copy()
+        removed[first], removed_at[first] = True, turn[first]
+        found = replace(found, base=found.base | removed, removed=removed, removed_at=removed_at)
     return found
 
 
@@ -129,7 +132,6 @@ def _fold_group(
     rows: pa.Table, found: _Records, spec: MergeSpec, group: SequenceGroup, accepted: _Accepted
 ) -> dict[str, Folded]:
     retract = found.retract & (not spec.ignore_delete)
-    applied = _group_events(found, accepted, retract, late=True)
     accepted_only = _group_events(found, accepted, retract, late=False)
     # A retract moves the ordering columns like an add.
     moves = replace(accepted_only, op=np.where(accepted_only.op == RETRACT, np.uint8(ADD), accepted_only.op))
@@ -137,17 +139,24 @@ def _fold_group(
     for name in group.protected:
         if name in rows.column_names:
             function = spec.functions.get(name)
-            events = accepted_only if function is None else applied
-            folded[name] = fold(function or _REPLACE, name, rows.column(name), events)
+            if function is None:
+                folded[name] = fold(_REPLACE, name, rows.column(name), accepted_only)
+                continue
+            # A -D is taken back from the columns whose turn came before that of the one that removes the row.
+            taken_back = accepted.present & (found.removed_at > spec.columns.index(name))
+            events = _group_events(found, accepted, retract, late=True, taken_back=taken_back)
+            folded[name] = fold(function, name, rows.column(name), events)
     return folded
 
 
-def _group_events(found: _Records, accepted: _Accepted, retract: Bools, *, late: bool) -> Events:
-    """The events of a group: a base first, then the record itself unless it removed the row."""
+def _group_events(
+    found: _Records, accepted: _Accepted, retract: Bools, *, late: bool, taken_back: Bools | None = None
+) -> Events:
+    """The events of a group: what is taken back before, a base, then the record itself unless it removed the row."""
     op = np.where(accepted.newer, ADD, REVERSED)
     op = np.where(retract, RETRACT, op).astype(np.uint8)
     takes_part = (accepted.present if late else accepted.newer) & ~found.removed & (retract | ~found.retract)
-    return _events(found, takes_part, op)
+    return _events(found, takes_part, op, taken_back)
 
 
 def _plain_events(found: _Records) -> Events:
@@ -155,12 +164,19 @@ def _plain_events(found: _Records) -> Events:
     return _events(found, ~found.retract, np.full(len(found.row), ADD, np.uint8))
 
 
-def _events(found: _Records, takes_part: Bools, op: Ops) -> Events:
+def _events(found: _Records, takes_part: Bools, op: Ops, taken_back: Bools | None = None) -> Events:
     if not found.base.any():
         return Events(found.row, found.group, op, found.group_count).where(takes_part)
-    position = np.concatenate((np.flatnonzero(found.base), np.flatnonzero(takes_part)))
-    ops = np.concatenate((np.full(int(found.base.sum()), BASE, np.uint8), op[takes_part]))
-    order = np.argsort(position, kind="stable")  # a base stands before the event of the same record
+    nothing = np.zeros(len(found.row), bool)
+    steps = [
+        (_starts(found.group) & found.retract, np.full_like(op, BASE)),
+        (nothing if taken_back is None else taken_back, np.full_like(op, RETRACT)),
+        (found.removed, np.full_like(op, BASE)),
+        (takes_part, op),
+    ]
+    position = np.concatenate([np.flatnonzero(chosen) for chosen, _ in steps])
+    ops = np.concatenate([op[chosen] for chosen, op in steps])
+    order = np.argsort(position, kind="stable")  # the steps of one record stay in this order
     position = position[order]
     return forget(Events(found.row[position], found.group[position], ops[order], found.group_count))
 
@@ -180,7 +196,7 @@ def _check_not_null(rows: pa.Table, spec: MergeSpec, events: Events) -> None:
         return
     for name in spec.not_null.intersection(rows.column_names):
         column = rows.column(name)
-        if column.null_count and column.take(pa.array(events.row)).null_count:
+        if column.null_count and column.take(pa.array(events.row[events.acts == ADD])).null_count:
             raise InvalidInputError(f"column '{name}': null in a NOT NULL column of a partial update")
 
 
