@@ -202,6 +202,18 @@ def test_predicates_mean_in_spark_what_they_mean_in_arrow(spark, data):
     assert differ == []
 
 
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    "where", ["d = 0.0", "d = -0.0", "d >= 0.0", "d <= -0.0", "d in (0.0, 7.0)", "not (d <> -0.0)"]
+)
+def test_a_zero_is_found_whatever_its_sign(lake, format, where):
+    table = lake.create_table("db.t", pa.schema([("d", pa.float64())]), options={"file.format": format})
+    table.table.write(pa.table({"d": [0.0] * 3}))
+    table.table.write(pa.table({"d": [-0.0] * 3}))
+    assert "python" not in table.explain(where)
+    assert table.read(where).count() == 6
+
+
 @pytest.mark.parametrize("damage", ["gone", "damaged"])
 def test_a_file_that_cannot_be_read_fails_a_session_that_ignores_such_files(lake, damage):
     table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))

@@ -1,9 +1,9 @@
 """Bound predicates as Spark columns, exact for every row.
 
-Spark's truths are ours: three-valued logic, NaN equal to NaN and above all numbers, texts by their bytes. Two things
+Spark's truths are ours: three-valued logic, NaN equal to NaN and above all numbers, texts by their bytes. Three things
 are put differently so that they stay exact. Comparisons of floats that NaN satisfies get an `isnan` beside them:
-statistics of files leave NaN out, and a filter that Spark pushes to them would lose such rows. Literals are built
-without the session's time zone.
+statistics of files leave NaN out, and a filter that Spark pushes to them would lose such rows. A zero is asked for with
+either sign, because readers of files tell -0.0 from 0.0. Literals are built without the session's time zone.
 """
 
 from collections.abc import Callable
@@ -97,8 +97,20 @@ def narrowed(column: Column, type: t.DataType) -> Column:
 def _compare(op: Op, column: Column, value: Value) -> Column:
     if is_nan(value):
         return _compare_nan(op, column)
-    truth = _OPS[op](column, literal(value))
+    truth = _equals_zero(column, value) if op is Op.EQ and _is_zero(value) else _OPS[op](column, _limit(op, value))
     return truth | F.isnan(column) if _is_float(value) and op in _TRUE_OF_NAN else truth
+
+
+def _limit(op: Op, value: Value) -> Column:
+    """The literal that a column is compared with; of the two zeros the one that leaves both in."""
+    if not _is_zero(value) or op not in (Op.GE, Op.LE):
+        return literal(value)
+    assert isinstance(value, pa.Scalar), "bind the predicate first"
+    return literal(pa.scalar(-0.0 if op is Op.GE else 0.0, value.type))
+
+
+def _equals_zero(column: Column, zero: Value) -> Column:
+    return (column >= _limit(Op.GE, zero)) & (column <= _limit(Op.LE, zero))
 
 
 def _compare_nan(op: Op, column: Column) -> Column:
@@ -114,13 +126,19 @@ def _compare_nan(op: Op, column: Column) -> Column:
 
 
 def _one_of(column: Column, values: tuple[Value, ...]) -> Column:
-    plain = [value for value in values if not is_nan(value)]
-    found = column.isin([literal(value) for value in plain]) if plain else F.lit(False)
-    return found if len(plain) == len(values) else found | F.isnan(column)
+    plain = [literal(value) for value in values if not is_nan(value) and not _is_zero(value)]
+    parts = [column.isin(plain)] if plain else []
+    parts += [_equals_zero(column, value) for value in values if _is_zero(value)]
+    parts += [F.isnan(column)] if any(map(is_nan, values)) else []
+    return reduce(or_, parts, F.lit(False))
 
 
 def _is_float(value: Value) -> bool:
     return isinstance(value, (pa.FloatScalar, pa.DoubleScalar))
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, (pa.FloatScalar, pa.DoubleScalar)) and value.as_py() == 0
 
 
 def literal(value: Value) -> Column:
