@@ -24,6 +24,7 @@ from polynya.model.types import Field
 from polynya.storage.protocol import Storage
 
 RETRACTS = pa.array([1, 3], pa.int8())  # -U and -D
+SORTING_BYTES = 25  # of each row while it is sorted: its number, its kind, the code of its key, its place
 
 
 def stored_fields(schema: Schema) -> tuple[Field, ...]:
@@ -67,7 +68,7 @@ class KeyWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in order of arrival: the table's columns, and `_VALUE_KIND` where they are not all +I."""
         self._rows.append(batch)
-        self.buffered_bytes += batch.nbytes
+        self.buffered_bytes += batch.nbytes + batch.num_rows * SORTING_BYTES
         if self.buffered_bytes >= self._budget_bytes:
             self.roll()
 

@@ -34,9 +34,11 @@ def merge(rows: pa.Table, spec: MergeSpec) -> pa.Table:
     """
     groups = group_rows(rows, spec)
     if LEVEL.name in rows.column_names:
-        if spec.engine is not Engine.FIRST_ROW:
+        if spec.engine is not Engine.FIRST_ROW and not groups.is_merged:
             groups = nearest_level(groups, np.asarray(to_array(rows.column(LEVEL.name))).astype(np.int64))
         rows = rows.drop_columns([LEVEL.name])
+    if groups.is_merged:
+        return rows
     match spec.engine:
         case Engine.DEDUPLICATE | Engine.FIRST_ROW:
             return take_rows(rows, _winners(rows, groups, spec))

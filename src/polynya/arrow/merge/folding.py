@@ -54,19 +54,27 @@ def merged(rows: pa.Table, groups: Groups, folded: Mapping[str, Folded], deleted
 
 
 def take_rows(rows: pa.Table, positions: Ints) -> pa.Table:
-    """The rows at the positions, in that order; of chunked rows the others are left out before any are moved."""
-    if len(positions) == rows.num_rows:  # each position stands once: nothing is left out
-        rows = rows.combine_chunks()
-        if (positions[1:] > positions[:-1]).all():
-            return rows
-    if rows.num_rows and _is_one_piece(rows):
-        return rows.take(pa.array(positions))
-    mask = np.zeros(rows.num_rows, bool)
-    mask[positions] = True
-    kept = rows.filter(pa.array(mask)).combine_chunks()
-    if len(positions) < 2 or (positions[1:] > positions[:-1]).all():
-        return kept
-    return kept.take(pa.array(_ranks(mask)[positions]))
+    """The rows at the positions, each at most once, in that order.
+
+    Columns go one by one, so that no more than one is in memory in pieces, in one piece and in its new order. Of
+    chunked rows the others are left out before any are moved.
+    """
+    ascending = bool((positions[1:] > positions[:-1]).all())
+    if ascending and len(positions) == rows.num_rows:
+        return rows
+    mask = None
+    if len(positions) < rows.num_rows and not _is_one_piece(rows):
+        chosen = np.zeros(rows.num_rows, bool)
+        chosen[positions] = True
+        mask, positions = pa.array(chosen), _ranks(chosen)[positions]
+    order = None if mask is not None and ascending else pa.array(positions)
+    columns = [_moved(column, mask, order) for column in rows.columns]
+    return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def _moved(column: pa.ChunkedArray, mask: pa.Array | None, order: pa.Array | None) -> pa.Array:
+    kept = to_array(column if mask is None else column.filter(mask))
+    return kept if order is None else kept.take(order)
 
 
 def take_column(column: pa.ChunkedArray, positions: Ints, several: Ints, computed: pa.Array | None) -> pa.ChunkedArray:

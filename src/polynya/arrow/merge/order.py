@@ -31,6 +31,7 @@ class Groups:
     order: Ints  # positions of the rows, by key, oldest to newest
     starts: Ints  # where each key begins in `order`
     several: Bools  # which keys came with more than one record; a single record is never changed
+    is_merged: bool = False  # the rows stand in this order, each key once
 
     @property
     def ends(self) -> Ints:
@@ -46,10 +47,13 @@ class Groups:
 def group_rows(rows: pa.Table, spec: MergeSpec) -> Groups:
     """Sort the rows for merging and find the keys."""
     key = codes([rows.column(name) for name in spec.key])
+    if (key[1:] > key[:-1]).all():
+        order = np.arange(len(key))
+        return Groups(order, order, np.zeros(len(key), bool), is_merged=True)
     order = np.argsort(key, kind="stable")  # merges presorted runs instead of sorting anew
     key = key[order]
     same = key[1:] == key[:-1]
-    starts = np.flatnonzero(np.concatenate((np.ones(min(1, len(key)), bool), ~same)))
+    starts = np.flatnonzero(np.concatenate(([True], ~same)))
     if not _is_oldest_first(rows, spec, order, same):
         order = _oldest_first(rows, spec, order, starts)
     return Groups(order, starts, np.diff(starts, append=len(order)) > 1)
