@@ -1,6 +1,7 @@
 """Which files Spark reads itself, and why not the others."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -116,3 +117,11 @@ def test_the_same_list_has_the_same_log(tmp_path):
     assert write_log(tmp_path, files) == log
     assert (log / "_spark_metadata" / "0").read_text().startswith("v1\n{")
     assert write_log(tmp_path, files.set_column(2, "file_size", pa.array([2]))) != log
+
+
+def test_threads_that_list_the_same_files_at_once_do_not_disturb_each_other(tmp_path):
+    files = pa.table({"folder": ["/x"] * 50000, "file_name": ["a" * 200] * 50000, "file_size": [1] * 50000})
+    with ThreadPoolExecutor(8) as threads:
+        (log,) = set(threads.map(lambda _: write_log(tmp_path, files), range(8)))
+    assert len((log / "_spark_metadata" / "0").read_text().splitlines()) == 50001
+    assert len(list(log.rglob("*"))) == 2

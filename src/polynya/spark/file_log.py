@@ -16,6 +16,7 @@ import functools
 import hashlib
 import shutil
 import tempfile
+import uuid
 from pathlib import Path
 from urllib.parse import quote
 
@@ -71,11 +72,11 @@ def write_log(scratch: Path, files: pa.Table) -> Path:
     log = folder / "_spark_metadata" / "0"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
-        part = log.with_name(".part")
+        part = log.with_name(f".part-{uuid.uuid4()}")  # of this call: other threads may list the same files now
         with part.open("wb") as file:
             file.write(b"v1\n")
             file.write(body)
-        part.rename(log)
+        part.replace(log)
     return folder
 
 
