@@ -51,6 +51,18 @@ def test_views_over_it_answer_sql(table):
     assert table.spark.sql("select sum(id) from source_view where p = '2'").first()[0] == sum(range(2, 60, 3))
 
 
+def test_columns_that_the_table_does_not_have_are_refused(table):
+    reader = table.spark.read.format("polynya").schema("id bigint, name string, at timestamp, a array<bigint>")
+    with pytest.raises(Exception, match="found struct<id:bigint,name:string,at:timestamp,a:array<bigint>>; load"):
+        reader.load(table.table.location).collect()
+
+
+def test_a_mode_of_overwriting_that_there_is_not_is_refused_in_an_append_too(table):
+    writer = table.read().write.format("polynya").mode("append").option("partitionOverwriteMode", "some")
+    with pytest.raises(Exception, match="'partitionoverwritemode' must be static or dynamic, got 'some'"):
+        writer.save(table.table.location)
+
+
 def test_append_and_overwrite_commit_once(table):
     path, rows = table.table.location, table.read().where("p = '1'").localCheckpoint()
     rows.write.format("polynya").mode("append").save(path)

@@ -80,17 +80,17 @@ class PolynyaSource(DataSource):  # type: ignore[misc]  # pyspark is not followe
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the table as it is now."""
         reader, files = self._plan()
+        _require_own(schema, to_spark_schema(reader.fields))
         require_reachable(reader.storage)
         return _Reading(shared_budget(reader), files)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """A writer of rows with the columns of the schema."""
         options = require_options(self.options, WRITE_OPTIONS)
-        table = _open(options)
-        mode = options.get("partitionoverwritemode")
+        table, mode = _open(options), _overwrite_mode(options)
         request = request_of(
             "overwrite" if overwrite else "append",
-            overwrite=mode.lower() if mode is not None and overwrite else None,
+            overwrite=mode if overwrite else None,
             rowkind=options.get("rowkind"),
         )
         if self._merges_schema(options, table):
@@ -135,6 +135,24 @@ def _open(options: Mapping[str, str]) -> api.Table:
     storage = {key.removeprefix(_STORAGE): value for key, value in options.items() if key.startswith(_STORAGE)}
     table = api.open_table(options["path"], **storage)
     return table.branch(options["branch"]) if "branch" in options else table
+
+
+def _overwrite_mode(options: Mapping[str, str]) -> str | None:
+    named = options.get("partitionoverwritemode")
+    if named is not None and named.lower() not in ("static", "dynamic"):
+        raise InvalidInputError(
+            f"format polynya: option 'partitionoverwritemode' must be static or dynamic, got '{named}'"
+        )
+    return named.lower() if named is not None else None
+
+
+def _require_own(asked: StructType, own: StructType) -> None:
+    """Raise InvalidInputError for columns that the table does not have in this way now: rows come as they are."""
+    if asked != own:
+        raise InvalidInputError(
+            f"format polynya: expected columns {own.simpleString()}, found {asked.simpleString()}; load the table "
+            "again, without schema(); the option 'columns' chooses some"
+        )
 
 
 def _number(options: Mapping[str, str], key: str) -> int | None:
