@@ -245,6 +245,13 @@ def test_rows_outside_of_the_overwritten_partition_are_refused(table):
         table.write(rows(2, p=2), mode="overwrite", partition={"p": 1})
 
 
+def test_row_kinds_of_a_table_without_a_key_are_inserts_or_refused(table):
+    table.write(rows(1, kind=["+I"]), rowkind="kind")
+    with pytest.raises(InvalidInputError, match=r"only \+I, found others in 'kind'"):
+        table.write(rows(2, 3, kind=["+I", "-D"]), rowkind="kind")
+    assert ids(table) == [1]
+
+
 def test_overwrites_replace_what_they_name(table):
     table.write(rows(1, p=1))
     table.write(rows(2, p=2))

@@ -106,7 +106,16 @@ def prepared(
     batch = _with_partition(batch, spec or {}, schema)
     check_columns(batch.schema, schema, extra)
     rows = conform(batch, schema)
-    return rows if request.rowkind is None else rows.append_column(VALUE_KIND.name, row_kinds(batch, request.rowkind))
+    if request.rowkind is None:
+        return rows
+    kinds = row_kinds(batch, request.rowkind)
+    if schema.primary_key:
+        return rows.append_column(VALUE_KIND.name, kinds)
+    if pc.any(pc.not_equal(kinds, KINDS["+I"])).as_py():
+        raise InvalidInputError(
+            f"rowkind: a table without a primary key takes only +I, found others in '{request.rowkind}'"
+        )
+    return rows
 
 
 def row_kinds(batch: pa.RecordBatch, column: str) -> pa.Array:
