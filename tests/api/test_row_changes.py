@@ -99,6 +99,13 @@ def test_an_update_changes_matching_rows_only(table: polynya.Table) -> None:
     assert not table.refresh().check(deep=True).problems
 
 
+def test_each_row_gets_the_value_of_its_branch_and_no_other_is_computed(table: polynya.Table) -> None:
+    expected = [row | {"v": {None: None, 0: -1, 6: 60}.get(row["v"], row["k"])} for row in read(table)]
+    branches = "case when v = 0 then -1 when v = 6 then v * 10 when v is null then 2147483647 + v + 1 else k end"
+    table.update({"v": branches}, "true")
+    assert read(table) == expected
+
+
 def test_what_matches_nothing_commits_nothing(table: polynya.Table) -> None:
     before = table.refresh().snapshot
     assert table.delete("k > 1000").snapshot_id is None
@@ -469,6 +476,7 @@ def one_row(tmp_path: Path) -> polynya.Table:
         ("t", date(2026, 2, 4), date(2026, 2, 4)),
         ("d", 1.5, 1.5),
         ("s", "null", None),
+        ("d", "case when i <> 7 then 1 / (i - 7) else 2.5 end", 2.5),
     ],
 )
 def test_expressions_give_what_sql_says(
@@ -483,6 +491,7 @@ def test_expressions_give_what_sql_says(
     [
         ("i", "i + 2147483647", polynya.InvalidInputError, "overflow"),
         ("d", "1 / 0", polynya.InvalidInputError, "division by zero"),
+        ("i", object(), polynya.InvalidInputError, "expected a value or the text of an SQL expression, found <object"),
         ("i", "rand()", polynya.UnsupportedError, "rand"),
         ("i", "cast(s as int)", polynya.UnsupportedError, "cast"),
         ("i", "(select 1)", polynya.UnsupportedError, "subquery"),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
@@ -49,13 +50,22 @@ def evaluate_expression(compute: Evaluate, rows: pa.RecordBatch) -> pa.Array:
         value = compute(rows)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"expression: {error}") from error
-    return pa.repeat(value, rows.num_rows) if isinstance(value, pa.Scalar) else value
+    return _values(value, rows.num_rows)
+
+
+def _values(value: pa.Array | pa.Scalar, row_count: int) -> pa.Array:
+    return pa.repeat(value, row_count) if isinstance(value, pa.Scalar) else value
 
 
 def always(value: Value) -> Evaluate:
     """The function that gives a literal, in the narrowest type that SQL gives it."""
     is_int = isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
-    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value, pa.int32() if is_int else None)
+    try:
+        scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value, pa.int32() if is_int else None)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidInputError(
+            f"expected a value or the text of an SQL expression, found {value!r} of {type(value).__name__}"
+        ) from error
     return lambda rows: scalar
 
 
@@ -143,11 +153,13 @@ def _case(node: exp.Case | exp.If, fields: Sequence[Field]) -> Evaluate:
     default = node.args.get("default") or node.args.get("false")
     values.append(_compile(default, fields) if default is not None else lambda rows: pa.scalar(None))
 
-    def choose(rows: pa.RecordBatch) -> pa.Array | pa.Scalar:
-        masks = pa.StructArray.from_arrays(
-            [evaluate.mask(one, rows) for one in conditions], [str(number) for number in range(len(conditions))]
-        )
-        return pc.case_when(masks, *_unified([value(rows) for value in values]))
+    def choose(rows: pa.RecordBatch) -> pa.Array:
+        """Each value is computed for the rows that take it only: for others it may be an error."""
+        masks = [np.asarray(evaluate.mask(one, rows).fill_null(False), bool) for one in conditions]
+        branch = np.argmax([*masks, np.ones(rows.num_rows, bool)], axis=0)
+        chosen = [rows.filter(pa.array(branch == index)) for index in range(len(values))]
+        parts = _unified([_values(value(own), own.num_rows) for value, own in zip(values, chosen, strict=True)])
+        return pa.concat_arrays(parts).take(pa.array(np.argsort(np.argsort(branch, kind="stable"))))
 
     return choose
 
