@@ -214,6 +214,14 @@ def test_a_zero_is_found_whatever_its_sign(lake, format, where):
     assert table.read(where).count() == 6
 
 
+@pytest.mark.parametrize("where", ["d = 0", "d >= 0", "d in (-0.0, 7)", "n.x = 0"])
+def test_filters_of_callers_find_both_zeros(lake, where):
+    table = lake.create_table("db.t", pa.schema([("d", pa.float64()), ("n", pa.struct([("x", pa.float32())]))]))
+    for zero in (0.0, -0.0):
+        table.table.write(pa.table({"d": [zero], "n": pa.array([{"x": zero}], pa.struct([("x", pa.float32())]))}))
+    assert table.read().where(where).count() == 2
+
+
 @pytest.mark.parametrize("damage", ["gone", "damaged"])
 def test_a_file_that_cannot_be_read_fails_a_session_that_ignores_such_files(lake, damage):
     table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))

@@ -1,12 +1,13 @@
 """An exact list of files handed to Spark's own scan, without a listing of folders.
 
 The list is written as the log of Spark's file sink, `<folder>/_spark_metadata/0`: a line `v1`, then a JSON object for
-each file. Spark trusts it blindly, so this is the only place that writes one, and it keeps five rules:
+each file. Spark trusts it blindly, so this is the only place that writes one, and it keeps six rules:
 
 - files lie outside of the log's folder, which Spark would answer with no rows at all, unless `recursiveFileLookup` is
   set or partition columns are found in the paths; `open_files` sets one or looks for the other.
 - sizes are exact: what lies behind a size that is too small is silently left out.
 - a file that is gone or damaged fails the query, also in a session that ignores such files.
+- floats are not looked for in dictionaries, which tell -0.0 from 0.0: a filter for one would lose the other.
 - paths are URIs: every character that is not plain is encoded.
 - the log stays until the process ends: a DataFrame may be analysed again at any time.
 """
@@ -45,7 +46,9 @@ def open_files(
     log = write_log(_scratch(spark), files)
     reader = spark.read.schema(schema).format(format).options(**_STRICT)
     if format == "parquet":
-        reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
+        reader = reader.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
+        if any(kind in schema.simpleString() for kind in ("float", "double")):
+            reader = reader.option("parquet.filter.dictionary.enabled", "false")
     if not partitioned:
         return reader.option("recursiveFileLookup", "true").load(str(log))
     found = reader.option("basePath", "file:/").load(str(log))
