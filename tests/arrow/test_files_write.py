@@ -208,6 +208,20 @@ def test_only_parquet_columns_whose_values_come_again_have_a_dictionary():
     assert read("parquet", fields, data).equals(table)
 
 
+@pytest.mark.parametrize(
+    ("last", "block_size", "told"),
+    [(2.0, "1 mb", True), (float("nan"), "1 mb", False), (2.0, "1 kb", False), (None, "1 mb", True)],
+)
+def test_a_parquet_footer_tells_of_floats_only_where_the_file_surely_holds_no_nan(last, block_size, told):
+    inside = t.Row((t.Field(1, "x", t.Float()),))
+    fields = (t.Field(0, "d", t.Double()), t.Field(2, "n", inside), t.Field(3, "id", t.BigInt()))
+    columns = {"d": [1.0] * 999 + [last], "n": [{"x": last}] * 1000, "id": range(1000)}
+    table = pa.table({name: list(values) for name, values in columns.items()}).cast(to_arrow_schema(fields))
+    data = write("parquet", fields, table, options={"file.block-size": block_size})
+    group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    assert [group.column(number).is_stats_set for number in range(3)] == [told, False, True]
+
+
 def test_row_groups_follow_the_block_size_and_the_estimate_the_file():
     fields = (t.Field(0, "id", t.BigInt()),)
     stream = io.BytesIO()

@@ -96,10 +96,10 @@ def test_only_casts_that_cannot_differ_are_left_to_spark(old, new, alike):
     assert casts_alike(old, new) is alike
 
 
-def test_orc_keeps_days_times_and_padded_texts_to_itself():
-    kinds = (t.Date(), t.Timestamp(6), t.Char(3), t.Array(t.Date()))
-    assert [is_alike(kind, "orc") for kind in kinds] == [False] * 4
-    assert [is_alike(kind, "parquet") for kind in kinds] == [True] * 4
+def test_orc_keeps_days_times_floats_and_padded_texts_to_itself():
+    kinds = (t.Date(), t.Timestamp(6), t.Char(3), t.Array(t.Date()), t.Float(), t.Double())
+    assert [is_alike(kind, "orc") for kind in kinds] == [False] * len(kinds)
+    assert [is_alike(kind, "parquet") for kind in kinds] == [True] * len(kinds)
 
 
 def test_a_log_holds_exact_sizes_and_encoded_paths(tmp_path):

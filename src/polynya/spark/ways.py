@@ -33,16 +33,9 @@ VECTOR_BYTES_MAX = 128 * 2**20  # bitmaps that every executor gets
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the text that means null to Spark
 _INTEGERS: tuple[type[t.DataType], ...] = (t.TinyInt, t.SmallInt, t.Int, t.BigInt)
 _DIGITS = {t.TinyInt: 3, t.SmallInt: 5, t.Int: 10, t.BigInt: 19}
-_ALIKE: tuple[type[t.DataType], ...] = (
-    t.Boolean,
-    *_INTEGERS,
-    t.Float,
-    t.Double,
-    t.Decimal,
-    t.VarChar,
-    t.VarBinary,
-)
-_ALIKE_IN_PARQUET: tuple[type[t.DataType], ...] = (*_ALIKE, t.Char, t.Binary, t.Date)
+_ALIKE: tuple[type[t.DataType], ...] = (t.Boolean, *_INTEGERS, t.Decimal, t.VarChar, t.VarBinary)
+# Not in ORC: there a filter of a caller for 0.0 would lose -0.0, because Spark pushes it to statistics.
+_ALIKE_IN_PARQUET: tuple[type[t.DataType], ...] = (*_ALIKE, t.Float, t.Double, t.Char, t.Binary, t.Date)
 
 Mask = npt.NDArray[np.bool_]
 

@@ -2,7 +2,8 @@
 
 Batches are gathered until they fill a row group and then encoded at once. Statistics come from the footer, which
 Parquet writes anyway, with two exceptions that are computed from the row group: floats (a footer leaves NaN out, Paimon
-counts it as the largest value) and texts with a value too long for the footer.
+counts it as the largest value) and texts with a value too long for the footer. Spark takes NaN for the largest value
+too, and would skip rows by a footer without it: floats are in a footer only where none of the file is NaN.
 
 TIMESTAMP of 7 to 9 digits is written as INT64 nanoseconds, which Paimon reads as well as its own INT96.
 """
@@ -89,7 +90,7 @@ def _page_arguments(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def _column_arguments(fields: tuple[t.Field, ...], options: Mapping[str, str]) -> dict[str, object]:
-    columns = [path for field in fields for path in _leaf_paths(field.name, field.type)]
+    columns = [path for field in fields for path in _leaves(field.name, field.type)]
     plain = [column for column in columns if not _of_column(PARQUET_ENABLE_DICTIONARY, column, options)]
     arguments: dict[str, object] = {"use_dictionary": [column for column in columns if column not in plain]}
     filtered = [column for column in columns if _of_column(PARQUET_BLOOM_FILTER_ENABLED, column, options)]
@@ -157,8 +158,8 @@ class ParquetWriter:
 
     def close(self) -> WrittenFile:
         """Write the last row group and the footer."""
-        self.flush()
-        (self._writer or self._open(self._schema.empty_table())).close()
+        self._flush(is_last=True)
+        (self._writer or self._open(self._schema.empty_table(), is_whole=True)).close()
         return WrittenFile(self._row_count, self._statistics(self._footers[0]))
 
     def _fitting_rows(self, batch: pa.RecordBatch) -> int:
@@ -168,24 +169,29 @@ class ParquetWriter:
 
     def flush(self) -> None:
         """Write the rows that wait as a row group."""
+        self._flush(is_last=False)
+
+    def _flush(self, *, is_last: bool) -> None:
         if not self._waiting:
             return
         batches = [pa.RecordBatch.from_arrays(batch.columns, schema=self._schema) for batch in self._waiting]
         table = pa.Table.from_batches(batches)
         if table.num_rows:
-            self._writer = self._writer or self._open(table)
+            self._writer = self._writer or self._open(table, is_whole=is_last)
             self._writer.write_table(table, row_group_size=table.num_rows)
             self._computed.append(_computed_stats(table, self._fields))
         self._encoded_bytes += self._waiting_bytes
         self._waiting, self._waiting_bytes = [], 0
 
-    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+    def _open(self, first: pa.Table, *, is_whole: bool) -> pq.ParquetWriter:
+        plain = {field.name for field in first.schema if is_whole and not _has_nan(first.column(field.name))}
         return pq.ParquetWriter(
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
             store_schema=False,
             store_decimal_as_integer=True,
             write_time_adjusted_to_utc=True,
+            write_statistics=_told_columns(self._fields, plain),
             write_page_index=True,
             write_batch_size=_PAGE_STEP_ROWS,
             metadata_collector=self._footers,
@@ -204,7 +210,7 @@ class ParquetWriter:
                     for group, computed in enumerate(self._computed)
                 ]
                 columns.append(merge(parts) if parts else ColumnStats(null_count=0))
-            leaf += len(_leaf_paths(field.name, field.type))
+            leaf += len(_leaves(field.name, field.type))
         return tuple(columns)
 
 
@@ -229,20 +235,36 @@ def _comes_again(column: pa.ChunkedArray) -> bool:
     return bool(distinct * size_bytes / len(column) + len(column) * distinct.bit_length() / 8 < size_bytes)
 
 
-def _leaf_paths(path: str, type: t.DataType) -> list[str]:
+def _told_columns(fields: tuple[t.Field, ...], plain: set[str]) -> list[str]:
+    """The columns with statistics in the footer: all but floats, unless they are among the plain ones."""
+    return [
+        path
+        for field in fields
+        for path, type in _leaves(field.name, field.type).items()
+        if path in plain or not isinstance(type, (t.Float, t.Double))
+    ]
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+
+
+def _leaves(path: str, type: t.DataType) -> dict[str, t.DataType]:
+    """The columns that Parquet stores for a column, by their paths."""
     match type:
         case t.Row(fields=fields):
-            return [leaf for field in fields for leaf in _leaf_paths(f"{path}.{field.name}", field.type)]
+            inside = {f"{path}.{field.name}": field.type for field in fields}
         case t.Variant():
-            return [f"{path}.value", f"{path}.metadata"]
+            return {f"{path}.value": t.VarBinary(), f"{path}.metadata": t.VarBinary()}
         case t.Array(element=element) | t.Vector(element=element):
-            return _leaf_paths(f"{path}.list.element", element)
+            inside = {f"{path}.list.element": element}
         case t.Multiset(element=element):
-            return [*_leaf_paths(f"{path}.key_value.key", element), f"{path}.key_value.value"]
+            inside = {f"{path}.key_value.key": element, f"{path}.key_value.value": t.Int()}
         case t.Map(key=key, value=value):
-            return _leaf_paths(f"{path}.key_value.key", key) + _leaf_paths(f"{path}.key_value.value", value)
+            inside = {f"{path}.key_value.key": key, f"{path}.key_value.value": value}
         case _:
-            return [path]
+            return {path: type}
+    return {leaf: kind for name, one in inside.items() for leaf, kind in _leaves(name, one).items()}
 
 
 def _computed_stats(table: pa.Table, fields: tuple[t.Field, ...]) -> dict[int, ColumnStats]:
