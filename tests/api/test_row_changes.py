@@ -477,6 +477,10 @@ def one_row(tmp_path: Path) -> polynya.Table:
         ("d", 1.5, 1.5),
         ("s", "null", None),
         ("d", "case when i <> 7 then 1 / (i - 7) else 2.5 end", 2.5),
+        ("d", "coalesce(d, 1 / (i - 7))", 0.5),
+        ("d", "coalesce(null, null, b)", 10.0),
+        ("s", "coalesce(null, null)", None),
+        ("s", "trim('\t a ')", "\t a"),
     ],
 )
 def test_expressions_give_what_sql_says(
@@ -493,7 +497,9 @@ def test_expressions_give_what_sql_says(
         ("d", "1 / 0", polynya.InvalidInputError, "division by zero"),
         ("i", object(), polynya.InvalidInputError, "expected a value or the text of an SQL expression, found <object"),
         ("i", "rand()", polynya.UnsupportedError, "rand"),
-        ("i", "cast(s as int)", polynya.UnsupportedError, "cast"),
+        ("i", "cast(s as int)", polynya.UnsupportedError, "expression: cast is not supported"),
+        ("s", "ltrim(s)", polynya.UnsupportedError, "trim"),
+        ("s", "trim(trailing from s)", polynya.UnsupportedError, "trim"),
         ("i", "(select 1)", polynya.UnsupportedError, "subquery"),
         ("i", "i +", polynya.InvalidInputError, "missing"),
         ("i", "nope + 1", polynya.PolynyaError, "nope"),

@@ -260,3 +260,9 @@ def test_a_long_text_is_written_with_the_limit_of_bytes_that_the_session_has(lak
     assert lake.spark.conf.get(BYTES_KEY) == limit
     known = {Path(name).name for name in table.table.refresh().system("files")["file_path"].to_pylist()}
     assert {path.name for path in data_files(table)} == known
+
+
+def test_rows_that_are_no_dataframe_are_refused_by_name(lake):
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())]))
+    with pytest.raises(InvalidInputError, match="expected a DataFrame of Spark, found Table"):
+        table.write(pa.table({"id": [1]}))

@@ -11,6 +11,7 @@ Importing sqlglot takes a fifth of a second: import this module only where there
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,11 @@ from polynya.model.types import Field
 Evaluate: TypeAlias = Callable[[pa.RecordBatch], pa.Array | pa.Scalar]
 
 _KERNELS = {exp.Add: pc.add_checked, exp.Sub: pc.subtract_checked, exp.Mul: pc.multiply_checked}
-_TEXT_KERNELS = {exp.Upper: pc.utf8_upper, exp.Lower: pc.utf8_lower, exp.Trim: pc.utf8_trim_whitespace}
+_TEXT_KERNELS = {
+    exp.Upper: pc.utf8_upper,
+    exp.Lower: pc.utf8_lower,
+    exp.Trim: partial(pc.utf8_trim, characters=" "),  # no other white space
+}
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.RawString, exp.HexString)
 
 
@@ -116,9 +121,20 @@ def _call(node: exp.Expression, parts: list[Evaluate]) -> Evaluate:
     if kind in (exp.DPipe, exp.Concat):
         return lambda rows: pc.binary_join_element_wise(*(_text(part(rows)) for part in parts), "")
     if kind is exp.Coalesce:
-        return lambda rows: pc.coalesce(*_unified([part(rows) for part in parts]))
+        return lambda rows: _coalesce(rows, parts)
     text_kernel = _TEXT_KERNELS[kind]
     return lambda rows: text_kernel(_text(parts[0](rows)))
+
+
+def _coalesce(rows: pa.RecordBatch, parts: list[Evaluate]) -> pa.Array:
+    """The first value that is there; each is computed for the rows that have none yet only."""
+    found = _values(parts[0](rows), rows.num_rows)
+    for part in parts[1:]:
+        missing = found.is_null(nan_is_null=False)
+        own = rows.filter(missing)
+        found, more = _unified([found, _values(part(own), own.num_rows)])
+        found = pc.replace_with_mask(found, missing, more)
+    return found
 
 
 def _operands(node: exp.Expression) -> list[exp.Expression]:
@@ -131,10 +147,10 @@ def _operands(node: exp.Expression) -> list[exp.Expression]:
             return [node.this, *node.expressions]
         case exp.Upper() | exp.Lower():
             return [node.this]
-        case exp.Trim() if not node.args.get("expression"):
+        case exp.Trim() if not (node.args.get("expression") or node.args.get("position")):
             return [node.this]
         case _:
-            name = node.name if isinstance(node, exp.Anonymous) else node.key
+            name = node.name if isinstance(node, exp.Anonymous) else "cast" if isinstance(node, exp.Cast) else node.key
             raise UnsupportedError(f"expression: {name.lower()} is not supported: {node.sql(dialect=Grammar)}")
 
 

@@ -126,6 +126,8 @@ class LakeTable:
         `rowkind` names a column that holds +I, -U, +U or -D. With `merge_schema` columns that the table does not have
         are added to it in the same commit; the default is the option 'write.merge-schema'.
         """
+        if not isinstance(df, DataFrame):
+            raise InvalidInputError(f"rows to write: expected a DataFrame of Spark, found {type(df).__name__}")
         request = write.request_of(mode, partition, overwrite=overwrite, rowkind=rowkind, author=author)
         table = self.table.refresh()
         merges = merge_schema if merge_schema is not None else WRITE_MERGE_SCHEMA.of(table.options)
