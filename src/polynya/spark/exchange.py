@@ -121,10 +121,8 @@ def _packing(prepare: Prepare, receivers: Receivers) -> Callable[[Iterator[pa.Re
             for batch in gathered(batches):
                 rows = prepare(batch)
                 yield pack(rows, *dealer.deal(rows))
-        except (
-            InvalidInputError,
-            UnsupportedError,
-        ) as error:  # a receiver tells the driver; a retry would end the same
+        except (InvalidInputError, UnsupportedError) as error:
+            # A receiver tells the driver: a retry would end the same.
             yield pa.RecordBatch.from_pylist([{"receiver": 0, **told(error)}], schema=PACKED_SCHEMA)
 
     return pack_all
