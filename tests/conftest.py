@@ -12,7 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Each Java of a test lives shortly, and needs no fast code.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-settings.register_profile("polynya", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure, and what passed once passes again; `--hypothesis-profile=explore` tries new examples.
+settings.register_profile("polynya", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("polynya")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polynya.arrow import files
@@ -212,6 +212,8 @@ def test_an_unsigned_column_prunes_no_page():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 4000), st.integers(1, 255))
+@example(3404, 1)  # the codec of a column is gone
+@example(2719, 4)  # a list of bools
 def test_damage_of_index_or_footer_is_found_or_harmless(back, flip):
     data = bytearray(VARIANTS["dictionary"])
     data[len(data) - 1 - back] ^= flip

@@ -45,14 +45,23 @@ def footer():
 
 @given(STRUCTS)
 def test_what_was_encoded_comes_back(struct):
-    assert thrift.decode(thrift.encode(struct), "x") == struct
+    assert thrift.decode(thrift.encode(struct, "x"), "x") == struct
 
 
 def test_the_footer_of_a_parquet_file_is_understood_and_encoded_to_the_byte():
     found = thrift.decode(footer(), "x")
     names = [thrift.value(one, 4, bytes, "x") for one in thrift.values(found, 2, dict, "x")]
     assert names == [b"schema", b"id", b"who", b"name"]
-    assert thrift.encode(found) == footer()
+    assert thrift.encode(found, "x") == footer()
+
+
+@pytest.mark.parametrize("kind", [thrift.MAP, thrift.DOUBLE, LIST])
+def test_what_no_footer_holds_is_not_encoded(kind):
+    bools = List(TRUE, [True])
+    with pytest.raises(
+        CorruptFileError, match="'x': expected a struct as footers of Parquet have it, found a value of"
+    ):
+        thrift.encode({1: Field(kind, bools)}, "x")
 
 
 def test_every_truncation_is_found():

@@ -64,10 +64,13 @@ def values(struct: Struct, id: int, kind: type[T], name: str) -> list[T]:
     return [value({id: Field(found.type, one)}, id, kind, name) for one in found.values]
 
 
-def encode(struct: Struct) -> bytes:
-    """The bytes of a struct without doubles, maps and lists of bools."""
+def encode(struct: Struct, name: str) -> bytes:
+    """The bytes of a struct; CorruptFileError names the file where it holds a double, a map or a list of bools."""
     out = bytearray()
-    _put_struct(out, struct)
+    try:
+        _put_struct(out, struct)
+    except ValueError as error:
+        raise CorruptFileError(f"'{name}': expected a struct as footers of Parquet have it, found {error}") from error
     return bytes(out)
 
 
@@ -180,8 +183,9 @@ def _put(out: bytearray, type: int, value: Any) -> None:  # noqa: ANN401 - whate
         out += value
     elif type == STRUCT:
         _put_struct(out, value)
+    elif type not in (LIST, SET):
+        raise ValueError(f"a value of Thrift type {type}")
     else:
-        assert type in (LIST, SET), f"no encoding of Thrift type {type}"
         if len(value.values) < 15:
             out.append(len(value.values) << 4 | value.type)
         else:

@@ -49,7 +49,7 @@ def read_rows(index: PageIndex, group: int, leaves: Sequence[int], rows: tuple[i
 
 def _read_leaf(index: PageIndex, group: int, leaf: int, path: list[Struct], rows: tuple[int, int]) -> pa.Array:
     cut = _cut(index, group, leaf, rows)
-    file = pq.ParquetFile(pa.BufferReader(_one_column_file(index.chunk(group, leaf), path, cut)))
+    file = pq.ParquetFile(pa.BufferReader(_one_column_file(_kept_meta(index, group, leaf), path, cut, index.name)))
     column = file.read(use_threads=False).column(0)
     if len(column) != cut.row_count:
         raise CorruptFileError(
@@ -93,10 +93,18 @@ def _path(schema: list[Struct], leaf: int, name: str) -> list[Struct]:
     raise CorruptFileError(f"data file '{name}': its schema has no leaf {leaf}")
 
 
-def _one_column_file(chunk: Struct, path: list[Struct], cut: _Cut) -> bytes:
+def _kept_meta(index: PageIndex, group: int, leaf: int) -> Struct:
+    """What the footer says of a column chunk, whichever of its pages are read."""
+    meta: Struct = thrift.value(index.chunk(group, leaf), _CHUNK_META, dict, index.name)
+    if missing := [id for id in _KEPT_META if id not in meta]:
+        raise CorruptFileError(f"data file '{index.name}', column {leaf}: its footer lacks the fields {missing}")
+    return {id: meta[id] for id in _KEPT_META}
+
+
+def _one_column_file(meta: Struct, path: list[Struct], cut: _Cut, name: str) -> bytes:
     """A Parquet file of one row group with the pages of one column."""
-    meta, size = chunk[_CHUNK_META].value, len(cut.dictionary) + len(cut.data)
-    own: Struct = {id: meta[id] for id in _KEPT_META} | {
+    size = len(cut.dictionary) + len(cut.data)
+    own: Struct = meta | {
         _META_VALUES: Field(I64, cut.row_count),
         _META_BYTES: Field(I64, size),
         _META_PAGES: Field(I64, len(_MAGIC) + len(cut.dictionary)),
@@ -117,7 +125,8 @@ def _one_column_file(chunk: Struct, path: list[Struct], cut: _Cut) -> bytes:
             _FOOTER_SCHEMA: Field(LIST, List(STRUCT, [*(one | only_child for one in path[:-1]), path[-1]])),
             _FOOTER_ROWS: Field(I64, cut.row_count),
             _FOOTER_GROUPS: Field(LIST, List(STRUCT, [group])),
-        }
+        },
+        name,
     )
     return b"".join((_MAGIC, cut.dictionary, cut.data, footer, len(footer).to_bytes(4, "little"), _MAGIC))
 
