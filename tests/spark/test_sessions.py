@@ -5,7 +5,7 @@ import os
 import pytest
 
 from polynya.errors import InvalidInputError
-from polynya.spark.session import _JVM_SETTINGS, _SPARK_SETTINGS, _local_settings, core_count, session
+from polynya.spark.session import _JVM_SETTINGS, _collector, core_count, session
 
 
 def test_a_local_master_tells_its_cores():
@@ -20,9 +20,10 @@ def test_a_setting_goes_by_the_name_that_spark_has_for_it():
 
 
 def test_a_local_session_chooses_the_collector_unless_options_of_the_jvm_are_set(monkeypatch):
-    for name in (*_JVM_SETTINGS, *_SPARK_SETTINGS):
+    for name in _JVM_SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    assert "ParallelGC" in _local_settings("local[2]")["spark.driver.extraJavaOptions"]
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")  # a JVM with two collectors does not start
-    assert "spark.driver.extraJavaOptions" not in _local_settings("local[2]")
-    assert _local_settings("spark://host:7077") == {}
+    assert "ParallelGC" in _collector("local[2]", ())["spark.driver.extraJavaOptions"]
+    assert _collector("spark://host:7077", ()) == {}
+    assert _collector("local[2]", ["spark.driver.defaultJavaOptions"]) == {}
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
+    assert _collector("local[2]", ()) == {}

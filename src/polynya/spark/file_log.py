@@ -24,7 +24,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
 from polynya.errors import StorageError
 from polynya.spark.ways import PLAIN_NAME
@@ -47,7 +47,7 @@ def open_files(
     reader = spark.read.schema(schema).format(format).options(**_STRICT)
     if format == "parquet":
         reader = reader.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
-        if any(kind in schema.simpleString() for kind in ("float", "double")):
+        if _has_float(schema):
             reader = reader.option("parquet.filter.dictionary.enabled", "false")
     if not partitioned:
         return reader.option("recursiveFileLookup", "true").load(str(log))
@@ -56,6 +56,13 @@ def open_files(
         _require_all_found(found, files.num_rows)
         _checked.add(log)
     return found
+
+
+def _has_float(type: DataType) -> bool:
+    """Whether a filter on a column of the type, or on a member of it, may look for a float."""
+    if isinstance(type, StructType):
+        return any(_has_float(field.dataType) for field in type.fields)
+    return isinstance(type, (FloatType, DoubleType))
 
 
 def _require_all_found(frame: DataFrame, file_count: int) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterable
 
 from pyspark.sql import SparkSession
 
@@ -28,8 +29,10 @@ _DEFAULTS = {
 # Many files make Spark run much code for the first time: without the barriers of the default collector it is compiled
 # in less time. Whoever sets options of a JVM by themselves has chosen.
 _COLLECTOR = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
-_JVM_SETTINGS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
-_SPARK_SETTINGS = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
+_JVM_SETTINGS = (
+    *("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"),
+    *("SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS"),
+)
 
 # Workers free the memory of a batch and take it again: fresh pages from the system cost more than the work on them.
 _KEEP_MEMORY, _KEEP_MEMORY_MS = "MIMALLOC_PURGE_DELAY", "10000"
@@ -49,6 +52,7 @@ def session(master: str = "local[*]", **conf: str | int | bool) -> SparkSession:
         **_DEFAULTS,
         f"spark.executorEnv.{_KEEP_MEMORY}": os.environ[_KEEP_MEMORY],
         **_local_settings(master),
+        **_collector(master, conf),
         **_named(conf),
     }
     builder = SparkSession.builder.master(master)
@@ -72,12 +76,13 @@ def _local_settings(master: str) -> dict[str, str]:
     if cores is None:
         return {}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    has_chosen = any(name in os.environ for name in (*_JVM_SETTINGS, *_SPARK_SETTINGS))
-    return {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        **({} if has_chosen else _COLLECTOR),
-    }
+    return {"spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": str(2 * cores)}
+
+
+def _collector(master: str, conf: Iterable[str]) -> dict[str, str]:
+    """The choice of a collector for the JVM of a local session; a JVM that is told of two does not start."""
+    has_chosen = any(name in os.environ for name in _JVM_SETTINGS) or any("JavaOptions" in key for key in conf)
+    return {} if has_chosen or core_count(master) is None else _COLLECTOR
 
 
 def _named(conf: dict[str, str | int | bool]) -> dict[str, str]:
